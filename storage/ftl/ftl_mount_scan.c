@@ -93,9 +93,45 @@ bool ftl_mount_is_unconfirmed(const struct ftl *ftl, uint32_t number)
            !superblock_of(ftl, place)->is_known;
 }
 
+/* Whether the first wordline of a die's block is erased or lost in all planes.
+ */
+static bool is_block_gone(const struct ftl *ftl, uint32_t superblock,
+                          uint32_t die)
+{
+    const struct ftl_geometry *geometry = &ftl->layout.geometry;
+    uint32_t at = superblock * geometry->dies + die;
+    uint8_t planes = ftl_mount_planes(ftl, superblock, die);
+
+    for (uint32_t plane = 0; plane < geometry->planes; plane++) {
+        uint64_t probe = ftl->mount.probes[at * geometry->planes + plane];
+
+        if ((planes & BIT(plane)) != 0 && probe != FTL_PROBE_ERASED &&
+            probe != FTL_PROBE_LOST) {
+            return false;
+        }
+    }
+    return planes != 0;
+}
+
 /*
- * Whether a place cannot be read, or may be in a block that is half erased.  If
- * so, another copy of the same contents is preferred.
+ * Whether an erasure of a superblock may have begun, so that its stripes have
+ * no parity any more.  The stripes of a superblock whose first stripe was never
+ * completed look the same, and have no parity either.
+ */
+static bool is_half_erased(const struct ftl *ftl, uint32_t superblock)
+{
+    for (uint32_t die = 0; die < ftl->layout.geometry.dies; die++) {
+        if (is_block_gone(ftl, superblock, die)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Whether a place cannot be read, or may be in a block or superblock that is
+ * half erased.  If so, another copy of the same contents is preferred: it would
+ * survive a die that dies from now on, and is not copied once more.
  */
 static bool is_doubtful(const struct ftl *ftl, uint32_t place)
 {
@@ -110,7 +146,8 @@ static bool is_doubtful(const struct ftl *ftl, uint32_t place)
     return (ftl->mount.unreadable[place / 8] & BIT(place % 8)) != 0 ||
            ftl->mount
                    .probes[block * ftl->layout.geometry.planes + unit.plane] ==
-               FTL_PROBE_LOST;
+               FTL_PROBE_LOST ||
+           is_half_erased(ftl, op.block);
 }
 
 /*

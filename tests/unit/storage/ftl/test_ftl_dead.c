@@ -477,3 +477,107 @@ static void test_a_die_dies_in_the_scan_after_units_could_not_be_read(
     assert_in_range(deaths, 3, 53);
     bed_free(bed);
 }
+
+/* ---- A die that dies after an erasure was cut. */
+
+enum { ERASURES = 12 };
+
+/* How many blocks of a superblock are erased. */
+static unsigned int count_erased(const struct bed *bed, uint32_t superblock)
+{
+    unsigned int count = 0;
+
+    for (unsigned int die = 0; die < small.geometry.dies; die++) {
+        count += nand_array_block(bed->array, 0, die, 0, superblock)->next == 0;
+    }
+    return count;
+}
+
+/* Whether the parity of a unit's stripe is not on flash. */
+static bool is_unit_unprotected(const struct ftl *ftl, uint32_t unit)
+{
+    uint32_t place = ftl_entry_place(ftl->map[unit]);
+    bool is_open = false;
+
+    for (unsigned int i = 0; i < FTL_ACCUMULATORS; i++) {
+        const struct ftl_accumulator *sum = &ftl->parity.accumulators[i];
+
+        is_open |= sum->is_used && place != FTL_NOWHERE &&
+                   ftl_place_row(&ftl->layout, place) / small.geometry.dies ==
+                       sum->stripe;
+    }
+    return is_open;
+}
+
+/* The die dies when the mount has copied what may be torn, and begins to erase.
+ */
+static void survive_death_before_erasures(const struct bed *bed,
+                                          unsigned int die)
+{
+    struct bed *cut = bed_cut(bed, bed->events);
+
+    for (uint32_t i = 0; i < bed->units; i++) {
+        cut->unit[i].may_fail = is_unit_unprotected(bed->ftl, i);
+    }
+    bed_start_mount(cut);
+    while (ftl_state(cut->ftl) == FTL_MOUNTING &&
+           cut->ftl->mount.phase != FTL_MOUNT_CLEAR) {
+        assert_true(bed_step(cut));
+    }
+    inject_death(cut, NAND_OP_READ, die, 0);
+    while (ftl_state(cut->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(cut));
+    }
+    assert_int_equal(ftl_state(cut->ftl), FTL_READY);
+    (void)bed_check_each(cut);
+    bed_free(cut);
+}
+
+static void cut_erasure(struct bed *bed)
+{
+    uint32_t victim = bed->ftl->collection.victim;
+    unsigned int *cuts = bed->ctx;
+    unsigned int erased;
+
+    if (*cuts == ERASURES || victim == FTL_NOWHERE ||
+        bed->ftl->superblocks[victim].state != FTL_SUPERBLOCK_ERASING) {
+        return;
+    }
+    erased = count_erased(bed, victim);
+    if (erased != 0 && erased != small.geometry.dies) {
+        ++*cuts;
+        for (unsigned int die = 0; die < small.geometry.dies; die++) {
+            survive_death_before_erasures(bed, die);
+        }
+    }
+}
+
+/*
+ * The mount finds the originals in the blocks that are not erased yet, and the
+ * copies elsewhere.  The originals have no parity any more, and the copies may
+ * be erased first.
+ */
+static void test_of_a_half_erased_superblock_the_copies_count(void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 2; i++) {
+        struct bed_config config = small;
+        unsigned int cuts = 0;
+        struct bed *bed;
+
+        config.checkpoint_superblocks = i == 0 ? 0 : 6;
+        bed = bed_new(&config);
+        fill_medium(bed);
+        bed_settle(bed);
+        bed->ctx = &cuts;
+        bed->after_event = cut_erasure;
+        for (uint32_t j = 0; cuts != ERASURES; j++) {
+            assert_int_not_equal(j, bed->ftl->layout.superblocks);
+            ftl_collect_move_soon(bed->ftl, j);
+            bed->ftl->has_work = true;
+            bed_settle(bed);
+        }
+        bed->after_event = NULL;
+        bed_free(bed);
+    }
+}

@@ -1215,6 +1215,10 @@ static void test_runs_that_have_failed(void **state)
         /* Contents that a newer slot follows are in an open stripe. */
         "5001742:mountdeath.26+cut.237",
         "4004224:word.3+mountdeath.7+cut.25",
+        /* The original is in a superblock that is half erased, the copy is in
+         * one that the mount erases first, and then a die dies. */
+        "150:transfer.102+mountdeath.38",
+        "11001203:mountdeath.28+cut.179",
     };
 
     (void)state;
