@@ -158,6 +158,38 @@ static void test_a_peer_that_does_not_read_stops_only_itself(void **state)
     expect_idle(bed);
 }
 
+/* More pieces wait than SENDs may be outstanding when the peer closes: all of
+ * them come back before the services close, too. */
+static void test_what_waits_is_sent_after_the_peer_has_closed(void **state)
+{
+    enum { PIECES = 3 * TOE_SENDS, PIECE = 100 };
+    struct bed *bed = *state;
+    uint32_t window = bed->peer->config.window_bytes;
+    uint32_t id = bed_connect(bed, TCP_ECHO_PORT, 40000, HOST_MANUAL);
+    struct host_conn *conn = &bed->peer->conns[id & 0xffff];
+
+    bed_pass(bed, SECOND);
+    host_send(bed->peer, id, window);
+    bed_pass(bed, 5 * SECOND);
+    assert_int_equal(conn->received, window); /* it takes no more now */
+    for (unsigned int i = 0; i < PIECES; i++) {
+        host_send(bed->peer, id, PIECE);
+        bed_pass(bed, SECOND / 50);
+    }
+    assert_int_equal(echo_of(bed)->conns[0].outstanding, TOE_SENDS);
+    conn->closes = true;
+    bed_pass(bed, SECOND);
+    assert_true(echo_of(bed)->conns[0].is_finished);
+    for (int i = 0; i < 30 && !conn->finished; i++) {
+        conn->to_consume = (uint32_t)(conn->received - conn->consumed);
+        bed_pass(bed, SECOND);
+    }
+    assert_int_equal(conn->received, window + PIECES * PIECE);
+    assert_false(conn->is_wrong);
+    bed_pass(bed, SECOND);
+    expect_idle(bed);
+}
+
 static void test_more_peers_than_there_are_connections_are_refused(void **state)
 {
     enum { MORE = 8 };
