@@ -19,6 +19,7 @@ from test_namespaces import CAPACITY, FIRST
 from test_neighbours import PORTS as NEIGHBOURS
 from test_port_lag import lacp
 from test_requests import READ
+from test_tcp import OPEN, WAIT
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -91,6 +92,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSupervi
         lab.mgmt = {"status": {"firmware": "0.1.0", "serial": "S1"}, "lag": lacp(),
                     "modules": {"modules": [module(0), module(1)]},
                     "neighbours": {"ports": NEIGHBOURS}, "requests": {"requests": [READ]},
+                    "tcp-connections": {"tcp-connections": [OPEN, WAIT]},
                     "namespaces": {**CAPACITY, "namespaces": [FIRST]},
                     "config": {"keys": [{"key": key, "saved": value, "in-force":
                                          "2" if key == "port.0.mtu" else value}
@@ -109,7 +111,7 @@ def run(*words: str) -> Any:
 
 
 @pytest.mark.parametrize("title", [
-    "status", "port", "port --neighbours", "requests", "namespaces", "config", "save",
+    "status", "port", "port --neighbours", "requests", "tcp", "namespaces", "config", "save",
     "doctor", "faults"])
 def test_the_fields_that_are_printed_are_those_that_are_documented(lab, title: str) -> None:
     check(title, run(*title.split(), "--json"))

@@ -12,7 +12,7 @@ from ..instance import Instance
 from ..show import printable
 
 TAIL_BYTES = 8192
-TRACE_GROUPS = "qp,cm,roce"
+TRACE_GROUPS = "qp,cm,roce,tcp"
 LINES_MAX = 100         # lines of one event; more are counted
 COMMANDS_MAX = 20       # of them commands, which are there while somebody samples them
 
