@@ -494,6 +494,9 @@ static void queue_watch(struct nvme_tcp_queue *queue)
         tcp->now_us - queue->ending_us >= END_US) {
         tcp_queue_abort(queue);
     } else if (queue->state == TCP_QUEUE_OPEN) {
+        if (queue->reader.state == TCP_READ_WAIT) {
+            tcp_queue_needs_step(queue); /* others may have given requests */
+        }
         if (!waits_for_peer(queue)) {
             queue->heard_us = tcp->now_us;
         } else if (tcp->now_us - queue->heard_us >=

@@ -277,7 +277,6 @@ static void give_spans(struct nvme_tcp_queue *queue)
             return;
         }
         queue->span_next++;
-        queue->tcp->sends++;
     }
 }
 
@@ -305,7 +304,6 @@ void tcp_queue_sent(struct nvme_tcp_queue *queue, bool is_ok)
     ASSERT(tcp_queue_sends(queue) != 0);
     queue->span_tail++;
     queue->stage_tail += span->staged;
-    queue->tcp->sends--;
     while (is_ok && req != NULL) {
         struct nvme_tcp_request *next = req->next_listed;
 

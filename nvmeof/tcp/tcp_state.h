@@ -145,7 +145,6 @@ struct nvme_tcp {
     uint64_t watch_us; /* next check; 0: nothing to check */
     bool is_on;
     uint32_t queues_used, qpairs_used, requests_used;
-    uint32_t sends; /* outstanding, of all queues */
     struct nvme_tcp_request *free_requests;
     struct nvme_tcp_queue *step_first;
     uint64_t counters[NVME_TCP_COUNTERS];
