@@ -69,28 +69,45 @@ uint32_t addresses_link(const struct addresses *addresses, uint8_t local)
                : 0;
 }
 
+static void list_address(struct addresses *addresses, uint8_t local,
+                         uint8_t trtype, uint16_t service_port)
+{
+    struct nvmf_address *entry = &addresses->list[addresses->count];
+    struct ip_text text = ip_text(&addresses->ip[local]);
+
+    *entry = (struct nvmf_address){
+        .trtype = trtype,
+        .adrfam = ip_addr_is_v4(&addresses->ip[local]) ? 1 : 2,
+        .portid = addresses_portid(addresses, local),
+        .link = addresses_link(addresses, local),
+    };
+    if (trtype == TRTYPE_RDMA) {
+        entry->tsas = (struct nvme_tsas)ADDRESSES_ROCEV2;
+    }
+    memcpy(entry->traddr, text.text, sizeof(text.text));
+    log_format(entry->trsvcid, sizeof(entry->trsvcid), "%u", service_port);
+    addresses->count++;
+}
+
 static void build_list(struct addresses *addresses)
 {
     addresses->count = 0;
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
-        struct nvmf_address *entry = &addresses->list[addresses->count];
-        struct ip_text text = ip_text(&addresses->ip[i]);
-
-        if (ip_addr_is_unspecified(&addresses->ip[i])) {
-            continue;
+        if (!ip_addr_is_unspecified(&addresses->ip[i])) {
+            list_address(addresses, i, TRTYPE_RDMA, addresses->service_port);
         }
-        *entry = (struct nvmf_address){
-            .trtype = TRTYPE_RDMA,
-            .tsas = ADDRESSES_ROCEV2,
-            .adrfam = ip_addr_is_v4(&addresses->ip[i]) ? 1 : 2,
-            .portid = addresses_portid(addresses, i),
-            .link = addresses_link(addresses, i),
-        };
-        memcpy(entry->traddr, text.text, sizeof(text.text));
-        log_format(entry->trsvcid, sizeof(entry->trsvcid), "%u",
-                   addresses->service_port);
-        addresses->count++;
     }
+    for (uint8_t i = 0; i < NET_CONFIGURED && addresses->tcp_port != 0; i++) {
+        if (!ip_addr_is_unspecified(&addresses->ip[i])) {
+            list_address(addresses, i, TRTYPE_TCP, addresses->tcp_port);
+        }
+    }
+}
+
+void addresses_add_tcp(struct addresses *addresses, uint16_t tcp_port)
+{
+    addresses->tcp_port = tcp_port;
+    build_list(addresses);
 }
 
 void addresses_init(struct addresses *addresses, struct log *log,

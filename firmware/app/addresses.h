@@ -21,6 +21,7 @@ struct addresses {
     /* The network's count of changes that this list reflects. */
     uint32_t changes;
     uint16_t service_port;
+    uint16_t tcp_port; /* of NVMe over TCP; 0: it is off */
     uint8_t port[NET_CONFIGURED];
     uint16_t vlan[NET_CONFIGURED];
     /* Addresses that serve hosts, by index; zero: none. */
@@ -28,14 +29,18 @@ struct addresses {
     /* Addresses that the last update changed, one bit per index. */
     uint8_t changed;
     uint8_t count;
-    struct nvmf_address list[NVMF_MAX_ADDRESSES];
+    struct nvmf_address list[NVMF_MAX_LISTED];
 };
-_Static_assert((int)NVMF_MAX_ADDRESSES >= (int)NET_CONFIGURED,
-               "each of them is listed");
+_Static_assert((int)NVMF_MAX_ADDRESSES >= (int)NET_CONFIGURED &&
+                   (int)NVMF_MAX_LISTED >= 2 * (int)NET_CONFIGURED,
+               "each of them is listed, for RDMA and for TCP");
 
 /** Call this after drive_net_init().  @param net  outlives `addresses` */
 void addresses_init(struct addresses *addresses, struct log *log,
                     const struct drive_net *net, uint16_t service_port);
+
+/** List each address for NVMe over TCP, too. */
+void addresses_add_tcp(struct addresses *addresses, uint16_t tcp_port);
 
 /**
  * Update the list.  Call this after drive_net_step().

@@ -5,7 +5,19 @@
 
 #include "firmware/app/drive.h"
 
-enum { COMMANDS = 1024, RING_ALIGN = 64 };
+enum {
+    COMMANDS = 1024,
+    RING_ALIGN = 64,
+    MEMORY_ALIGN = 4096,
+    BUDGET = 64, /* entries of the engine in a turn */
+    /* Commands that are kept free for the answers to these entries. */
+    COMMANDS_LEFT = BUDGET * TCP_ECHO_COMMANDS,
+};
+
+_Static_assert((int)NVME_SOCKET_COMMANDS <= (int)TCP_ECHO_COMMANDS,
+               "they fit, too");
+_Static_assert((int)TCP_ECHO_RING_LOG2 == (int)NVME_TCP_RING_LOG2,
+               "all rings of the engine have one size");
 
 _Static_assert((int)TOE_LADDRS == (int)NET_CONFIGURED,
                "a place for each address");
@@ -80,7 +92,7 @@ static void stop_if_unused(struct drive *drive)
 {
     struct tcp_services *tcp = &drive->tcp;
 
-    if (!tcp->is_wanted && tcp->echo.used == 0) {
+    if (!tcp->is_wanted && tcp->nvme_tcp == NULL && tcp->echo.used == 0) {
         drive_net_set_toe(&drive->net, false);
         toe_stop(&tcp->toe);
         tcp->is_on = false;
@@ -130,6 +142,88 @@ static enum init_result engine_find(struct tcp_services *tcp,
     return *rings != NULL ? INIT_OK : INIT_NO_MEMORY;
 }
 
+/* ---- NVMe/TCP. */
+
+static uint8_t find_laddr(void *ctx, const uint8_t *ip)
+{
+    const struct tcp_services *tcp = services_of(ctx);
+    uint8_t i = 0;
+
+    while (i < TOE_LADDRS &&
+           !(tcp->addresses[i].is_set &&
+             memcmp(tcp->addresses[i].ip.bytes, ip,
+                    sizeof(tcp->addresses[i].ip.bytes)) == 0)) {
+        i++;
+    }
+    return i;
+}
+
+uint64_t tcp_services_dram(const struct config *config)
+{
+    return config->network.has_nvme_tcp
+               ? NVME_TCP_MEMORY_BYTES + MEMORY_ALIGN + nvme_tcp_bytes() +
+                     nvme_tcp_request_bytes()
+               : 0;
+}
+
+static bool nvme_init(struct drive *drive, struct dram *dram)
+{
+    struct tcp_services *tcp = &drive->tcp;
+    const struct nvme_socket_config socket = {
+        .toe = &tcp->toe,
+        .commands_left = COMMANDS_LEFT,
+        .find_laddr = find_laddr,
+        .ctx = drive,
+        .tcp = dram_alloc(dram, nvme_tcp_bytes(), MEMORY_ALIGN),
+    };
+    struct nvme_tcp_config config = {
+        .target = drive->target,
+        .memory = dram_reserve(dram, NVME_TCP_MEMORY_BYTES, MEMORY_ALIGN),
+        .requests = dram_alloc(dram, nvme_tcp_request_bytes(), MEMORY_ALIGN),
+        .handle = verbs_local_key(&drive->net.verbs),
+        .first_request = RDMA_REQUESTS,
+        .conn_event = connect_log_event,
+        .conn_event_ctx = &drive->connect_log,
+    };
+
+    if (socket.tcp == NULL || config.memory == NULL ||
+        config.requests == NULL) {
+        return false;
+    }
+    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
+        config.portid[i] = addresses_portid(&drive->addresses, i);
+        config.link[i] = addresses_link(&drive->addresses, i);
+    }
+    config.socket = nvme_socket_init(&tcp->nvme, &socket);
+    nvme_tcp_init(socket.tcp, &config);
+    tcp->nvme_tcp = socket.tcp;
+    return true;
+}
+
+static void nvme_start(struct drive *drive, const struct drive_config *config)
+{
+    struct tcp_services *tcp = &drive->tcp;
+
+    if (!nvme_init(drive, config->dram)) {
+        log_line(drive->log, "nvme-tcp: too little DRAM; NVMe/TCP stays off");
+        return;
+    }
+    if ((!tcp->is_on && !engine_start(drive)) ||
+        !nvme_socket_listen(&tcp->nvme)) {
+        log_line(drive->log,
+                 "nvme-tcp: the engine refuses to listen; NVMe/TCP stays off");
+        tcp->nvme_tcp = NULL;
+        return;
+    }
+    nvme_tcp_serve(tcp->nvme_tcp, true);
+    nvmf_bindings_add(&drive->transports, nvme_tcp_binding(tcp->nvme_tcp));
+    addresses_add_tcp(&drive->addresses, NVME_SOCKET_PORT);
+    nvmf_target_set_addresses(drive->target, drive->addresses.list,
+                              drive->addresses.count);
+    log_line(drive->log, "nvme-tcp: listening on %u and %u", NVME_SOCKET_PORT,
+             NVME_SOCKET_DISCOVERY_PORT);
+}
+
 void tcp_services_start(struct drive *drive, const struct drive_config *config)
 {
     struct tcp_services *tcp = &drive->tcp;
@@ -152,6 +246,9 @@ void tcp_services_start(struct drive *drive, const struct drive_config *config)
     memory_check_add_service(&drive->memory, rings, TCP_ECHO_MEMORY_LEN);
     tcp_echo_init(&tcp->echo, &tcp->toe, rings);
     tcp_services_switch(drive, config->config->network.has_tcp_echo);
+    if (config->config->network.has_nvme_tcp) {
+        nvme_start(drive, config);
+    }
 }
 
 const char *tcp_services_user(uint16_t port)
@@ -161,12 +258,28 @@ const char *tcp_services_user(uint16_t port)
         return "echo";
     case TCP_DISCARD_PORT:
         return "discard";
+    case NVME_SOCKET_PORT:
+    case NVME_SOCKET_DISCOVERY_PORT:
+        return "nvme-tcp";
     default:
         return "";
     }
 }
 
 /* ---- The component. */
+
+static void take_entry(void *ctx, const struct toe_entry *entry)
+{
+    struct tcp_services *tcp = services_of(ctx);
+
+    if ((tcp->nvme_tcp == NULL || !nvme_socket_take(&tcp->nvme, entry)) &&
+        !tcp_echo_take(&tcp->echo, entry, tcp->now_us) &&
+        entry->kind == TOE_KIND_ENDED) { /* one that was refused */
+        bool is_posted = toe_release(&tcp->toe, entry->tid);
+
+        ASSERT(is_posted);
+    }
+}
 
 enum loop_work tcp_services_poll(void *ctx, struct loop_step *step)
 {
@@ -175,7 +288,11 @@ enum loop_work tcp_services_poll(void *ctx, struct loop_step *step)
     if (__builtin_expect(!tcp->is_on, 1)) {
         return LOOP_IDLE;
     }
-    return tcp_echo_poll(&tcp->echo, step->now_us) ? LOOP_EVENT : LOOP_IDLE;
+    tcp->now_us = step->now_us;
+    return toe_room(&tcp->toe) >= COMMANDS_LEFT &&
+                   toe_poll(&tcp->toe, BUDGET, take_entry, ctx) != 0
+               ? LOOP_EVENT
+               : LOOP_IDLE;
 }
 
 enum loop_work tcp_services_step(void *ctx, struct loop_step *step)

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The TCP offload engine in the drive: its addresses, and when it is on.  Its
- * only users are the diagnostic services of firmware/tcp.
+ * users are the diagnostic services and NVMe/TCP, both of firmware/tcp.
  */
 #ifndef ESSD_APP_TCP_SERVICES_H
 #define ESSD_APP_TCP_SERVICES_H
 
 #include "firmware/loop/loop.h"
+#include "firmware/tcp/nvme_socket.h"
 #include "firmware/tcp/tcp_echo.h"
 #include "net/stack/stack.h"
 
 struct drive;
 struct drive_config;
+struct config;
 
 /* An own address that the engine has; no port: none. */
 struct tcp_service_address {
@@ -25,8 +27,11 @@ struct tcp_service_address {
 struct tcp_services {
     struct toe toe;
     struct tcp_echo echo;
+    struct nvme_socket nvme;
+    struct nvme_tcp *nvme_tcp; /* in DRAM; NULL: NVMe/TCP is off */
+    uint64_t now_us;           /* time of the current turn */
     bool exists;    /* the board has such an engine, and DRAM for it */
-    bool is_wanted; /* by the configuration */
+    bool is_wanted; /* echo and discard are, by the configuration */
     bool is_on;     /* the engine is on, and takes TCP frames */
     uint16_t mtu_bytes;
     struct tcp_service_address addresses[TOE_LADDRS];
@@ -34,8 +39,8 @@ struct tcp_services {
     void *random_ctx;
 };
 
-/** Find the engine, and start the services if the configuration wants them.
- * They are a convenience: whatever they lack, the drive serves its hosts. */
+/** Find the engine, and start the services that the configuration wants.
+ * Whatever they lack, the drive serves its hosts by RDMA. */
 void tcp_services_start(struct drive *drive, const struct drive_config *config);
 
 /** Switch the services on or off.  Their connections are reset. */
@@ -43,6 +48,9 @@ void tcp_services_switch(struct drive *drive, bool is_on);
 
 /** Which service of the drive has this TCP port.  @return its name, or "" */
 const char *tcp_services_user(uint16_t port);
+
+/** DRAM that NVMe/TCP needs with this configuration. */
+uint64_t tcp_services_dram(const struct config *config);
 
 /* The functions of component "tcp"; their context is the drive. */
 enum loop_work tcp_services_poll(void *drive, struct loop_step *step);

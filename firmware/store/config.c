@@ -203,6 +203,7 @@ static bool network_parse(struct config_network *network, const uint8_t *buf)
     network->dhcp_is_fast = on & ON_FAST_DHCP;
     network->has_mdns = on & ON_MDNS;
     network->has_tcp_echo = on & ON_TCP_ECHO;
+    network->has_nvme_tcp = on & ON_NVME_TCP;
     network->has_dcqcn = !(off & OFF_DCQCN);
     network->has_cnp = !(off & OFF_CNP);
     network->pfc_priorities = (uint8_t)~buf[NETWORK_PFC_IGNORED];
@@ -235,7 +236,8 @@ static void network_emit(const struct config_network *network, uint8_t *buf)
                                 (network->has_echo ? ON_ECHO : 0) |
                                 (network->dhcp_is_fast ? ON_FAST_DHCP : 0) |
                                 (network->has_mdns ? ON_MDNS : 0) |
-                                (network->has_tcp_echo ? ON_TCP_ECHO : 0));
+                                (network->has_tcp_echo ? ON_TCP_ECHO : 0) |
+                                (network->has_nvme_tcp ? ON_NVME_TCP : 0));
     buf[NETWORK_OFF] = (uint8_t)((network->has_dcqcn ? 0 : OFF_DCQCN) |
                                  (network->has_cnp ? 0 : OFF_CNP));
     buf[NETWORK_PFC_IGNORED] = (uint8_t)~network->pfc_priorities;

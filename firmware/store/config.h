@@ -132,6 +132,7 @@ struct config_network {
      */
     bool dhcp_is_fast;
     bool has_tcp_echo; /* echo and discard run, on TCP ports 7 and 9 */
+    bool has_nvme_tcp; /* NVMe over TCP, on ports 4420 and 8009 */
     bool has_mdns;     /* multicast DNS advertises the discovery service */
     struct config_namespaces namespaces;
     enum config_profile profile;

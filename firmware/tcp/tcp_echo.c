@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/tcp/tcp_echo.h"
 
-enum {
-    COMMANDS_AN_ENTRY = 4, /* CREDIT, two SENDs and CLOSE */
-    COMMANDS_LEFT = TCP_ECHO_BUDGET * COMMANDS_AN_ENTRY,
-};
-
 static struct tcp_echo_conn *conn_of(struct tcp_echo *echo, uint32_t tid)
 {
     uint8_t at = echo->conn_of[(uint16_t)tid % TOE_SLOTS];
@@ -14,7 +9,7 @@ static struct tcp_echo_conn *conn_of(struct tcp_echo *echo, uint32_t tid)
                                                      : NULL;
 }
 
-/* Commands fit: see tcp_echo_poll(). */
+/* Commands fit: see tcp_echo_take(). */
 static void must_post(bool posted)
 {
     ASSERT(posted);
@@ -165,25 +160,23 @@ static void take_conn_entry(struct tcp_echo *echo, struct tcp_echo_conn *c,
     conn_release(echo, c);
 }
 
-static void take_entry(void *ctx, const struct toe_entry *entry)
+bool tcp_echo_take(struct tcp_echo *echo, const struct toe_entry *entry,
+                   uint64_t now_us)
 {
-    struct tcp_echo *echo = ctx;
     struct tcp_echo_conn *c = conn_of(echo, entry->tid);
 
+    echo->now_us = now_us;
     if (entry->kind == TOE_KIND_ASKED) {
+        if (entry->port != TCP_ECHO_PORT && entry->port != TCP_DISCARD_PORT) {
+            return false;
+        }
         take_asked(echo, entry);
     } else if (c != NULL) {
         take_conn_entry(echo, c, entry);
-    } else if (entry->kind == TOE_KIND_ENDED) { /* one that was refused */
-        must_post(toe_release(echo->toe, entry->tid));
+    } else {
+        return false;
     }
-}
-
-bool tcp_echo_poll(struct tcp_echo *echo, uint64_t now_us)
-{
-    echo->now_us = now_us;
-    return toe_room(echo->toe) >= COMMANDS_LEFT &&
-           toe_poll(echo->toe, TCP_ECHO_BUDGET, take_entry, echo) != 0;
+    return true;
 }
 
 /* ---- Start and stop. */

@@ -17,11 +17,11 @@ enum {
     TCP_ECHO_PORT = 7,
     TCP_DISCARD_PORT = 9,
     TCP_ECHO_CONNS = 64,
-    TCP_ECHO_RING_LOG2 = 13,
+    TCP_ECHO_RING_LOG2 = 15, /* that of every connection of the engine */
     TCP_ECHO_RING_LEN = 1 << TCP_ECHO_RING_LOG2,
     /* Bytes of DRAM that tcp_echo_init() needs, 64-byte aligned. */
     TCP_ECHO_MEMORY_LEN = TCP_ECHO_CONNS * TCP_ECHO_RING_LEN,
-    TCP_ECHO_BUDGET = 64, /* entries of the engine in a turn */
+    TCP_ECHO_COMMANDS = 4, /* for one entry: CREDIT, two SENDs and CLOSE */
 };
 /* A connection ends after this time of silence. */
 #define TCP_ECHO_IDLE_US UINT64_C(120000000)
@@ -80,8 +80,13 @@ void tcp_echo_init(struct tcp_echo *echo, struct toe *toe, uint8_t *memory);
  */
 MUST_USE bool tcp_echo_listen(struct tcp_echo *echo, bool is_on);
 
-/** Take entries of the engine.  @return whether there were any */
-bool tcp_echo_poll(struct tcp_echo *echo, uint64_t now_us);
+/**
+ * Take an entry of the engine.  TCP_ECHO_COMMANDS commands can be posted.
+ *
+ * @return whether it belongs to these services
+ */
+bool tcp_echo_take(struct tcp_echo *echo, const struct toe_entry *entry,
+                   uint64_t now_us);
 
 /**
  * End connections that were silent for too long.

@@ -205,6 +205,7 @@ class Network:
     profile: str = "newest"             # level of NVM Express
     mdns: bool = False                  # advertises the discovery service
     tcp_echo: bool = False              # echo and discard over TCP
+    nvme_tcp: bool = False              # NVMe over TCP
 
     def pack(self) -> bytes:
         if len(self.extra) > EXTRA_MAX:
@@ -221,7 +222,7 @@ class Network:
             LAGS.index(self.lag),
             self.lacp_fast | self.lag_primary << 1 | self.lag_revert << 2,
             self.roce_v1 | self.echo << 1 | self.dhcp_fast << 2 | self.mdns << 3
-            | self.tcp_echo << 4,
+            | self.tcp_echo << 4 | self.nvme_tcp << 5,
             (not self.dcqcn) | (not self.cnp) << 1, self.pfc ^ 0xff,
             self.ns_count, self.ns_4k, self.ns_size, PROFILES.index(self.profile))
 
@@ -236,7 +237,7 @@ class Network:
                    flags >> 1 & 1, bool(flags & 4), bool(on & 1), not off & 1,
                    not off & 2, ignored ^ 0xff, bool(on & 2), bool(on & 4),
                    count, size, bool(block & 1), PROFILES[profile], bool(on & 8),
-                   bool(on & 16))
+                   bool(on & 16), bool(on & 32))
 
 
 def _gid(text: str) -> bytes:

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The connections of NVMe/TCP at the TCP offload engine: the seam of
+ * nvmeof/tcp/tcp_socket.h on the engine's driver.
+ */
+#ifndef ESSD_TCP_NVME_SOCKET_H
+#define ESSD_TCP_NVME_SOCKET_H
+
+#include "firmware/drivers/toe.h"
+#include "nvmeof/tcp/nvme_tcp.h"
+
+enum {
+    NVME_SOCKET_PORT = 4420,
+    NVME_SOCKET_DISCOVERY_PORT = 8009,
+    NVME_SOCKET_COMMANDS = 2, /* for one entry: those that must not wait */
+};
+
+struct nvme_socket_config {
+    struct toe *toe;
+    struct nvme_tcp *tcp; /* it may be initialised later */
+    /* Commands that are left to others: those of NVMe/TCP wait. */
+    uint32_t commands_left;
+    /* The index of an own address of 16 bytes. */
+    uint8_t (*find_laddr)(void *ctx, const uint8_t *ip);
+    void *ctx;
+};
+
+/* Treat as opaque. */
+struct nvme_socket {
+    struct nvme_socket_config config;
+    uint32_t tid_of[TOE_SLOTS];
+    uint16_t conn_of[TOE_SLOTS]; /* NVME_TCP_NONE: none */
+};
+
+/** Initialise it without connections.
+ *
+ * @return the seam for nvme_tcp_init() */
+struct nvme_tcp_socket nvme_socket_init(
+    struct nvme_socket *socket, const struct nvme_socket_config *config);
+
+/** Listen.  @return false when the engine has no listener left */
+MUST_USE bool nvme_socket_listen(struct nvme_socket *socket);
+
+/**
+ * Take an entry of the engine.  NVME_SOCKET_COMMANDS commands can be posted.
+ *
+ * @return whether it belongs to NVMe/TCP
+ */
+bool nvme_socket_take(struct nvme_socket *socket,
+                      const struct toe_entry *entry);
+
+#endif
