@@ -8,8 +8,8 @@
 #   NATIVE_SOURCES  compiled in the native build and in QEMU only
 #   RV64_SOURCES    compiled into the boot ROM and the firmware only
 # To add a source, add one line there.  QEMU's build reads the same lists and
-# the same warnings (tools/essd/qemu_build.py); tools/check_sources.py fails
-# when a source is in no list.
+# the same warnings (tools/essd/build/qemu_build.py); tools/check_sources.py
+# fails when a source is in no list.
 
 # One flag a line.
 file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/warnings.txt ESSD_WARNINGS REGEX "^-")

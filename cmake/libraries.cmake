@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Libraries of others that the firmware is linked with: Mbed TLS and libsodium.
-# tools/essd/libraries.py fetches the releases that are known to work and says
-# where they are.  In an installed package, that module is beside the sources.
+# tools/essd/build/libraries.py fetches the releases that are known to work and
+# says where they are.  In an installed package, that module is beside the
+# sources.
 
 # essd_foreign_folder(top name dir): set the variable `dir` to the folder with
 # the sources of the library `name`.  `top` is the folder of this project.
 function(essd_foreign_folder top name dir)
-    set(module essd/libraries.py)
+    set(module essd/build/libraries.py)
     set(tools ${top}/tools)
     if(NOT EXISTS ${tools}/${module})
         get_filename_component(tools ${top}/../.. REALPATH)
@@ -15,7 +16,7 @@ function(essd_foreign_folder top name dir)
     find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
     execute_process(
         COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${tools} PYTHONDONTWRITEBYTECODE=1
-            ${Python3_EXECUTABLE} -m essd.libraries ${name}
+            ${Python3_EXECUTABLE} -m essd.build.libraries ${name}
         OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE
         RESULT_VARIABLE status)
     if(status)

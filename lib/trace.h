@@ -11,7 +11,7 @@
  *     }
  *
  * Off, it costs two loads and a branch. docs/tracing.md is for users;
- * tools/essd/trace.py reads the lists below.
+ * tools/essd/observe/trace.py reads the lists below.
  */
 #ifndef ESSD_LIB_TRACE_H
 #define ESSD_LIB_TRACE_H

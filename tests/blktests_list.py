@@ -4,7 +4,7 @@
 import re
 from dataclasses import dataclass, field
 
-from essd import paths
+from essd.base import paths
 
 SOURCE = paths.TOP / "tests/blktests"
 EXPECTED = SOURCE / "expected.txt"

@@ -23,11 +23,12 @@ from pathlib import Path
 
 from blktests_list import SOURCE, Outcome, parse_outcomes
 
-from essd import access, guest_build, mgmt, namespaces
-from essd.config import SERVICE
-from essd.errors import BUILD_S, EssdError
-from essd.flash import FlashImage
-from essd.instance import Instance
+from essd.base.errors import BUILD_S, EssdError
+from essd.build import guest_build
+from essd.drive import access, mgmt, namespaces
+from essd.instance.config import SERVICE
+from essd.instance.instance import Instance
+from essd.storage.flash import FlashImage
 
 SUITE = "/blktests"                 # in the guest
 HOST_ID = "0f01fb42-9f7f-4856-b0b3-51e60b8de349"

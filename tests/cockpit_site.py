@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from essd import paths
+from essd.base import paths
 
 EVENT_S = 60
 

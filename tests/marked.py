@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from essd import paths
+from essd.base import paths
 
 MARK = "ESSD_TEST_MARK"
 STATUS = {"Ctrl-C": 130, "SIGINT": 130, "SIGTERM": 143, "SIGKILL": -9}

@@ -3,9 +3,9 @@
 
 import socket
 
-from essd.console import FORGET, LOG_LINE, PROMPT, dial, find_answer
-from essd.errors import EssdError
-from essd.instance import Instance
+from essd.base.errors import EssdError
+from essd.drive.console import FORGET, LOG_LINE, PROMPT, dial, find_answer
+from essd.instance.instance import Instance
 
 ANSWER_S = 20.0
 

@@ -11,8 +11,8 @@ import pathlib
 import re
 import sys
 
-from essd.lints import tracked
-from essd.paths import TOP
+from essd.base.paths import TOP
+from essd.testrun.lints import tracked
 
 # File formats without comments, and folders that are licensed as a whole.  A patch has
 # the licence of the file that it changes.

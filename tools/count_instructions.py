@@ -35,7 +35,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from essd import fw_build
+from essd.build import fw_build
 
 TOP = pathlib.Path(__file__).resolve().parents[1]
 BINARY = TOP / "build/fast/tests/bench/native_cost"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from essd.paths import TOP  # noqa: E402
-from essd.settings_schema import Part, Schema, Setting, schema  # noqa: E402
+from essd.base.paths import TOP  # noqa: E402
+from essd.settings.schema import Part, Schema, Setting, schema  # noqa: E402
 
 HEAD = ("/* SPDX-License-Identifier: BSD-2-Clause */\n"
         "/* Made from firmware/settings/settings.toml by tools/settings_gen.py. */\n")

@@ -114,7 +114,7 @@ static void restart_if_due(struct drive *drive, struct loop_step *step)
         return;
     }
     drive_stop(drive);
-    /* tools/essd/part.py looks for this line. */
+    /* tools/essd/supervisor/part.py looks for this line. */
     log_line(drive->log, "drive: restarting with other firmware");
     update->restart(update->ctx);
 }

@@ -16,7 +16,8 @@ SECTIONS
         KEEP(*(.text.start))
         *(.text .text.*)
     } > dram
-    /* Part of the image, so that tools/essd/elf.py finds the ELF of an image. */
+    /* Part of the image, so that tools/essd/build/elf.py finds the ELF of an
+     * image. */
     .note.gnu.build-id : ALIGN(4) {
         __build_id_note = .;
         KEEP(*(.note.gnu.build-id))

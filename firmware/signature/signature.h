@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Checks the hash and the signature of firmware images: SHA-512 and Ed25519 of
- * libsodium (tools/essd/libraries.py).
+ * libsodium (tools/essd/build/libraries.py).
  * Reference: docs/hardware/boot.md, "Signatures"
  */
 #ifndef ESSD_SIGNATURE_SIGNATURE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The layout of the SPI flash. tools/essd/flash.py reads the numbers from this
- * file.
+ * The layout of the SPI flash. tools/essd/storage/flash.py reads the numbers
+ * from this file.
  * Reference: docs/hardware/flash.md
  */
 #ifndef ESSD_STORE_FLASH_LAYOUT_H

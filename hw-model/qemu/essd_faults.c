@@ -60,7 +60,8 @@ void essd_faults_power_cut(void *ctx, uint32_t id)
     if (sysctl->is_failing) {
         return;
     }
-    /* The supervisor looks for this line (tools/essd/fault_keeper.py). */
+    /* The supervisor looks for this line
+     * (tools/essd/supervisor/fault_keeper.py). */
     info_report("fault rule %u cuts the power", id);
     if (sysctl->plp) {
         essd_sysctl_fail_power(sysctl);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The NVMe commands and completions of a test, as they were on the wire: the
- * report of a failed test shows them by name (tools/essd/conform_exchange.py).
+ * report of a failed test shows them by name (tools/essd/conform/exchange.py).
  *
  * Recorded are the first 64 bytes of each SEND to an NVMe queue of the target,
  * and the 16 bytes of each completion that comes back. CM messages tell which

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * essd_conform runs the conformance tests against one target. It writes the
- * results as JSON lines for tools/essd/conform.py, which makes reports of them.
+ * results as JSON lines for tools/essd/conform/conform.py, which makes reports
+ * of them.
  */
 #include <errno.h>
 #include <getopt.h>

@@ -18,13 +18,16 @@ from pathlib import Path
 import pytest
 
 import essd
-from essd import evidence, losses, setup, steps, uml_build
-from essd.config import HOST_KINDS, STOCK, UML
-from essd.errors import EssdError
-from essd.instance import Instance
+from essd.base.errors import EssdError
+from essd.build import uml_build
+from essd.instance import steps
+from essd.instance.config import HOST_KINDS, STOCK, UML
+from essd.instance.instance import Instance
+from essd.instance.steps import Job
+from essd.observe import evidence, losses
 from essd.pytest_plugin import session_drive
-from essd.setup import Wish
-from essd.steps import Job
+from essd.setup import setup
+from essd.setup.setup import Wish
 
 import transport
 
@@ -244,5 +247,5 @@ def frames_lost(request: pytest.FixtureRequest,
 @pytest.fixture(scope="session")
 def host_programs() -> dict[str, Path]:
     """The programs of tests/host by name."""
-    from essd import native_build
+    from essd.build import native_build
     return {path.name: path for path in native_build.host_tests(lambda text: None)}

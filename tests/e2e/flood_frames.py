@@ -20,7 +20,7 @@ from scapy.layers.inet6 import (
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
-from essd.steps import Job
+from essd.instance.steps import Job
 
 COUNT = 400
 ALL = "ff:ff:ff:ff:ff:ff"

@@ -3,7 +3,7 @@
 
 import re
 
-from essd.steps import Job
+from essd.instance.steps import Job
 
 NAMES = ("physical_block_size", "minimum_io_size", "optimal_io_size", "discard_granularity",
          "atomic_write_unit_max_bytes")

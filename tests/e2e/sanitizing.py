@@ -5,7 +5,7 @@ import json
 import re
 import time
 
-from essd.steps import Job
+from essd.instance.steps import Job
 
 WAIT_S = 120
 DONE, IN_PROGRESS, FAILED = 1, 2, 3     # SSTAT

@@ -20,9 +20,12 @@ from scapy.packet import Packet
 from scapy.utils import PcapReader
 from watching import until
 
-from essd import console, settings, settings_cmd, steps
-from essd.errors import EssdError
-from essd.steps import Job
+from essd.base.errors import EssdError
+from essd.drive import console
+from essd.instance import steps
+from essd.instance.steps import Job
+from essd.settings import settings
+from essd.setup import settings_cmd
 
 pytestmark = pytest.mark.drive
 

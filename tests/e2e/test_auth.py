@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from essd import mgmt
-from essd.steps import Job
+from essd.drive import mgmt
+from essd.instance.steps import Job
 
 NQN = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-3333-4444-555555555555"
 HOST_ID = "11111111-2222-3333-4444-555555555555"

@@ -13,8 +13,9 @@ import pytest
 from blktests_list import EXPECTED, Expected, Outcome, hanging, read_expected, surprises
 from conftest import SESSION
 
-from essd import setup, topology_setup, topology_yaml
-from essd.instance import Instance
+from essd.instance.instance import Instance
+from essd.setup import setup
+from essd.topology import reader as topology_yaml, setup as topology_setup
 
 pytestmark = pytest.mark.long
 

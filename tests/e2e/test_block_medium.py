@@ -18,8 +18,8 @@ from test_trace import traced
 from watching import until
 
 import essd
-from essd import steps
-from essd.steps import Job
+from essd.instance import steps
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 SIZE_BYTES = 512 << 20

@@ -12,8 +12,9 @@ from pymctp.layers.mctp import SmbusTransportPacket
 from pymctp.layers.mctp.control import ControlHdrPacket
 from test_fec import type_line
 
-from essd import bmc, drive, mgmt
-from essd.steps import Job
+from essd.drive import bmc, mgmt
+from essd.instance.steps import Job
+from essd.machine import drive
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 

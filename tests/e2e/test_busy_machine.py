@@ -14,8 +14,8 @@ import pytest
 from watching import busy_loops
 
 import transport
-from essd import steps
-from essd.steps import Job
+from essd.instance import steps
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 

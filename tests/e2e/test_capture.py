@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from scapy.utils import RawPcapReader
 
-from essd import pcap_check, steps
-from essd.paths import TOP
-from essd.steps import Job
+from essd.base.paths import TOP
+from essd.instance import steps
+from essd.instance.steps import Job
+from essd.testrun import pcap_check
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 

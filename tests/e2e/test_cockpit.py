@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from cockpit_site import cockpit
 
-from essd import paths, steps
-from essd.steps import Job
+from essd.base import paths
+from essd.instance import steps
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 

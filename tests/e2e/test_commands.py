@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import essd
-from essd import telemetry
-from essd.steps import Job
+from essd.debug import telemetry
+from essd.instance.steps import Job
 
 pytestmark = pytest.mark.drive
 BLOCK = 512

@@ -15,11 +15,14 @@ from pathlib import Path
 import pytest
 import uart_dialogue
 
-from essd import (config_block, console, paths, settings, settings_cmd, settings_yaml, setup,
-                  steps)
-from essd.settings import Values
-from essd.setup import Wish
-from essd.steps import Job
+from essd.base import paths
+from essd.drive import console
+from essd.instance import steps
+from essd.instance.steps import Job
+from essd.settings import block as config_block, settings, yaml_values as settings_yaml
+from essd.settings.settings import Values
+from essd.setup import settings_cmd, setup
+from essd.setup.setup import Wish
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import wire_interface
 
-from essd import conform, native_build
+from essd.build import native_build
+from essd.conform import conform
 
 pytestmark = pytest.mark.drive
 

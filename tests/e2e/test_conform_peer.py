@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from essd import conform_peer, native_build
-from essd.conform_peer import NvmetPeer
+from essd.build import native_build
+from essd.conform import peer as conform_peer
+from essd.conform.peer import NvmetPeer
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 

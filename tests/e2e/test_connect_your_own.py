@@ -16,11 +16,14 @@ from pathlib import Path
 import pytest
 from conftest import SESSION
 
-from essd import (guest_build, paths, setup, topology_setup, topology_yaml,
-                  vm)
-from essd.guest_build import Guest
-from essd.instance import Instance
-from essd.ssh import ssh_options
+from essd.base import paths
+from essd.build import guest_build
+from essd.build.guest_build import Guest
+from essd.instance.instance import Instance
+from essd.instance.ssh import ssh_options
+from essd.machine import vm
+from essd.setup import setup
+from essd.topology import reader as topology_yaml, setup as topology_setup
 
 pytestmark = pytest.mark.drive
 

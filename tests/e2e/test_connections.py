@@ -7,8 +7,9 @@ import time
 import pytest
 from watching import until
 
-from essd import mgmt, steps
-from essd.steps import Job
+from essd.drive import mgmt
+from essd.instance import steps
+from essd.instance.steps import Job
 
 FABRICS = 0x7f              # opcode of Connect
 CONTROLLER_BUSY = 0x181     # status of a Connect that the host is to repeat

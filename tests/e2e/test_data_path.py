@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from essd import mgmt, nand_steps, steps
 from essd.api import Drive
-from essd.steps import Job
+from essd.demo import nand_steps
+from essd.drive import mgmt
+from essd.instance import steps
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 # The smallest array there is: two dies, so it has no parity, with one bit in a cell.

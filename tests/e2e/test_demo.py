@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from essd import demo, demo_report, demo_transcript
-from essd.paths import TOP
+from essd.base.paths import TOP
+from essd.demo import demo, report as demo_report, transcript as demo_transcript
 
 DEMO_S = 1800       # includes builds
 NEXT_S = 300        # for each command that the demo recommends

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from essd import mgmt, steps
-from essd.steps import Job
+from essd.drive import mgmt
+from essd.instance import steps
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 OTHER = "192.0.2.20"

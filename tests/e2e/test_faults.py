@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 import essd
-from essd.steps import Job
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 BLOCK = 512

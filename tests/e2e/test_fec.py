@@ -14,10 +14,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from essd import console, paths, port, setup, steps
-from essd.instance import Instance
-from essd.setup import Wish
-from essd.steps import Job
+from essd.base import paths
+from essd.drive import console, port
+from essd.instance import steps
+from essd.instance.instance import Instance
+from essd.instance.steps import Job
+from essd.setup import setup
+from essd.setup.setup import Wish
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 

@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from conftest import SESSION
 
-from essd import fw_build, setup, steps
-from essd.config import DEFAULT_PORTS
-from essd.config_block import Config, Port
-from essd.flash import FlashImage, Identity, new_flash
-from essd.image import Image, make_key
-from essd.steps import Job
+from essd.build import fw_build
+from essd.instance import steps
+from essd.instance.config import DEFAULT_PORTS
+from essd.instance.steps import Job
+from essd.settings.block import Config, Port
+from essd.setup import setup
+from essd.storage.flash import FlashImage, Identity, new_flash
+from essd.storage.image import Image, make_key
 
 pytestmark = pytest.mark.drive
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from essd import debugger, reflash, status, steps
-from essd.flash import FlashImage
-from essd.steps import Job
+from essd.debug import debugger, reflash
+from essd.instance import steps
+from essd.instance.steps import Job
+from essd.observe import status
+from essd.storage.flash import FlashImage
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 

@@ -17,8 +17,9 @@ import flood_frames
 import pytest
 from flood_frames import Ends
 
-from essd import port, steps
-from essd.steps import Job
+from essd.drive import port
+from essd.instance import steps
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 

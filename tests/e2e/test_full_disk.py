@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import watching
 
-from essd import nand_steps, steps
-from essd.steps import Job
+from essd.demo import nand_steps
+from essd.instance import steps
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 # The smallest array there is.

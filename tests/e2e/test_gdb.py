@@ -10,9 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from essd import debugger, interrupts, steps
-from essd.paths import TOP
-from essd.steps import Job
+from essd.base import interrupts
+from essd.base.paths import TOP
+from essd.debug import debugger
+from essd.instance import steps
+from essd.instance.steps import Job
 
 KATO_S = 2
 HALT_S = 8          # more than KATO, and than the margins that both sides add to it

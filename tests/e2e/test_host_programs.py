@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from watching import busy_loops
 
-from essd.instance import Instance
-from essd.steps import Job
+from essd.instance.instance import Instance
+from essd.instance.steps import Job
 
 SECONDS = 3             # between two looks at the clocks
 LOOKS = 8

@@ -21,10 +21,14 @@ from pathlib import Path
 import pytest
 from test_namespaces import wait_devices
 
-from essd import conform, crash, mgmt, native_build, steps
-from essd.instance import Result
-from essd.outside import Outside
-from essd.steps import Job
+from essd.build import native_build
+from essd.conform import conform
+from essd.debug import crash
+from essd.drive import mgmt
+from essd.instance import steps
+from essd.instance.instance import Result
+from essd.instance.steps import Job
+from essd.machine.outside import Outside
 
 RUN_S = int(os.environ.get("ESSD_HOSTILE_S", "600"))
 pytestmark = [pytest.mark.drive, pytest.mark.long, pytest.mark.timeout(RUN_S + 900)]

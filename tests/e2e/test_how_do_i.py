@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from test_tutorials import BLOCK, TOP, copy_tree, shell
 
-from essd import setup
-from essd.instance import Instance
+from essd.instance.instance import Instance
+from essd.setup import setup
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 PAGE = TOP / "docs/how-do-i.md"

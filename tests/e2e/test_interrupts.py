@@ -8,8 +8,9 @@ import pytest
 from conftest import SESSION
 from marked import Command
 
-from essd import instances, paths
-from essd.instance import Instance
+from essd.base import paths
+from essd.instance.instance import Instance
+from essd.setup import instances
 
 START_S = 600       # includes builds
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from essd.steps import Job
+from essd.instance.steps import Job
 
 pytestmark = pytest.mark.drive
 

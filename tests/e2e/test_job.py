@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from conftest import SESSION
 
-from essd import demo, setup, steps, subsystem_steps
-from essd.demo_transcript import Transcript
-from essd.instance import Instance
-from essd.steps import Job
+from essd.demo import demo, subsystem_steps
+from essd.demo.transcript import Transcript
+from essd.instance import steps
+from essd.instance.instance import Instance
+from essd.instance.steps import Job
+from essd.setup import setup
 
 
 def test_both_ports_answer_pings(job: Job) -> None:

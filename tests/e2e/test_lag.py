@@ -14,10 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from essd import config_block, pcap_check, port_lag, setup, steps
-from essd.instance import Instance
-from essd.setup import Wish
-from essd.steps import Job
+from essd.drive import port_lag
+from essd.instance import steps
+from essd.instance.instance import Instance
+from essd.instance.steps import Job
+from essd.settings import block as config_block
+from essd.setup import setup
+from essd.setup.setup import Wish
+from essd.testrun import pcap_check
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 

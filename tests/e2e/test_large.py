@@ -3,8 +3,8 @@
 
 import pytest
 
-from essd import steps
-from essd.steps import FIO, Job
+from essd.instance import steps
+from essd.instance.steps import FIO, Job
 
 MIB = 1 << 20
 

@@ -19,8 +19,10 @@ from pathlib import Path
 
 import pytest
 
-from essd import bmc, drive, guest_build
-from essd.steps import Job
+from essd.build import guest_build
+from essd.drive import bmc
+from essd.instance.steps import Job
+from essd.machine import drive
 
 pytestmark = pytest.mark.drive
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from essd import setup, steps
-from essd.setup import Wish
-from essd.steps import Job
+from essd.instance import steps
+from essd.instance.steps import Job
+from essd.setup import setup
+from essd.setup.setup import Wish
 
 VERIFIED = "--rw=randwrite --bsrange=4k-64k --iodepth=8 --size=6m"
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from essd import steps
-from essd.steps import Job
+from essd.instance import steps
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from essd import qemu_build, setup, steps
-from essd.media import MediaError
-from essd.setup import Wish
-from essd.steps import Job
+from essd.build import qemu_build
+from essd.instance import steps
+from essd.instance.steps import Job
+from essd.setup import setup
+from essd.setup.setup import Wish
+from essd.storage.media import MediaError
 
 SECRET = b"a secret of the user\n"
 SIZE = 256 << 20

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import essd
-from essd import ana, steps
-from essd.steps import Job
+from essd.drive import ana
+from essd.instance import steps
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import queue_limits
 
-from essd import namespaces, steps
-from essd.steps import Job
+from essd.drive import namespaces
+from essd.instance import steps
+from essd.instance.steps import Job
 
 MIB = 1 << 20
 WAIT_S = 30

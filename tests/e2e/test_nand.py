@@ -11,9 +11,12 @@ import pytest
 from sanitizing import DONE, FAILED, wait_sanitize
 from test_namespaces import wait_devices
 
-from essd import media, nand, nand_look, nand_steps, paths, steps
 from essd.api import Drive
-from essd.steps import Job
+from essd.base import paths
+from essd.demo import nand_steps
+from essd.instance import steps
+from essd.instance.steps import Job
+from essd.storage import media, nand, nand_look
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 MIB = 1 << 20

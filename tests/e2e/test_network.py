@@ -13,8 +13,11 @@ from collections.abc import Iterator
 import pytest
 from watching import console, until
 
-from essd import config_block, mgmt, pcap_check, steps
-from essd.steps import Job
+from essd.drive import mgmt
+from essd.instance import steps
+from essd.instance.steps import Job
+from essd.settings import block as config_block
+from essd.testrun import pcap_check
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 VERIFIED = "--rw=randwrite --bsrange=4k-64k --iodepth=8 --size=1m"
@@ -42,8 +45,8 @@ def net(target: str) -> Iterator[Job]:
     if target != "drive":
         pytest.skip("needs the drive itself")
     from conftest import SESSION
-    from essd import setup
-    from essd.instance import Instance
+    from essd.instance.instance import Instance
+    from essd.setup import setup
     wish = setup.Wish(
         name=f"{SESSION}-network", size="512M", capture=True,
         config=config_block.Config(

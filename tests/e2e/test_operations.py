@@ -9,8 +9,8 @@ import pytest
 from sanitizing import DONE, IN_PROGRESS, sanitize_status, wait_sanitize
 
 import essd
-from essd import steps
-from essd.steps import Job
+from essd.instance import steps
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 WAIT_S = 120

@@ -11,11 +11,14 @@ import pytest
 import uart_dialogue
 from conftest import SESSION
 
-from essd import bmc, console, drive, i2c_devices, mgmt, modules, port, setup, steps
-from essd.errors import EssdError
-from essd.instance import Instance
-from essd.setup import Wish
-from essd.steps import Job
+from essd.base.errors import EssdError
+from essd.drive import bmc, console, mgmt, modules, port
+from essd.instance import steps
+from essd.instance.instance import Instance
+from essd.instance.steps import Job
+from essd.machine import drive, i2c_devices
+from essd.setup import setup
+from essd.setup.setup import Wish
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
-from essd import steps
-from essd.steps import Job
+from essd.instance import steps
+from essd.instance.steps import Job
 
 MIB = 1 << 20
 AREA_MIB = 4

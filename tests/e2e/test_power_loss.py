@@ -19,9 +19,11 @@ from test_reset import LONGEST_WAIT_S, wait_console, wait_live, wait_live_again
 from watching import until
 
 import essd
-from essd import crash, nand_steps, steps
-from essd.instance import Result
-from essd.steps import Job
+from essd.debug import crash
+from essd.demo import nand_steps
+from essd.instance import steps
+from essd.instance.instance import Result
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 STOP = "/tmp/stop-writing"

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from essd import steps
-from essd.steps import Job
+from essd.instance import steps
+from essd.instance.steps import Job
 
 pytestmark = pytest.mark.drive
 SMALL = "100M,channels=1,profile=slc"

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import essd
-from essd import paths
-from essd.steps import Job
+from essd.base import paths
+from essd.instance.steps import Job
 
 pytestmark = pytest.mark.drive
 FOLDER = paths.TOP / "examples/python"

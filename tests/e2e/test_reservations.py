@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from conftest import SESSION
 
-from essd import setup, topology, topology_setup, topology_yaml
-from essd.instance import Instance
+from essd.instance.instance import Instance
+from essd.setup import setup
+from essd.topology import reader as topology_yaml, setup as topology_setup, topology
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 

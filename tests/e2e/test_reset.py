@@ -16,8 +16,10 @@ from contextlib import contextmanager
 import pytest
 from test_save_load import verified_io
 
-from essd import crash, paths, steps, telemetry
-from essd.steps import Job
+from essd.base import paths
+from essd.debug import crash, telemetry
+from essd.instance import steps
+from essd.instance.steps import Job
 
 JUMP_TO_ITSELF = "01a0"     # c.j 0
 WFI = "73005010"

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import pytest
 import uart_dialogue
 
-from essd import pcap_check, setup, steps
-from essd.config_block import Network
-from essd.setup import Wish
-from essd.steps import Job
+from essd.instance import steps
+from essd.instance.steps import Job
+from essd.settings.block import Network
+from essd.setup import setup
+from essd.setup.setup import Wish
+from essd.testrun import pcap_check
 
 pytestmark = pytest.mark.drive
 PORT = 7174

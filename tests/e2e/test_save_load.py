@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from watching import console, until
 
-from essd import qemu_build, steps
-from essd.instance import Result
-from essd.steps import Job
+from essd.build import qemu_build
+from essd.instance import steps
+from essd.instance.instance import Result
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 

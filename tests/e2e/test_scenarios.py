@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from marked import Command
 
-from essd import paths, scenarios
+from essd.api import scenarios
+from essd.base import paths
 
 pytestmark = [pytest.mark.drive, pytest.mark.long, pytest.mark.timeout(1800)]
 

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from watching import console, until
 
-from essd import neighbours as neighbours_module
-from essd import paths, pcap_check, steps
-from essd.config_block import Services
-from essd.steps import Job
+from essd.base import paths
+from essd.drive import neighbours as neighbours_module
+from essd.instance import steps
+from essd.instance.steps import Job
+from essd.settings.block import Services
+from essd.testrun import pcap_check
 
 pytestmark = pytest.mark.drive
 # lldpd needs its settings before its first frame, because a frame with the default
@@ -30,8 +32,8 @@ def serviced(request: pytest.FixtureRequest, target: str) -> Iterator[Job]:
     if target != "drive":
         pytest.skip("needs the drive itself")
     from conftest import SESSION, boot
-    from essd import setup
-    from essd.setup import Wish
+    from essd.setup import setup
+    from essd.setup.setup import Wish
     wish = Wish(name=f"{SESSION}-services", size="512M", capture=True,
                 services=Services(lldp_interval=1, lldp_hold=1, name="rack7-slot3",
                                   sntp_server="10.0.0.1", sntp_poll=2))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from essd import steps
-from essd.flash import FlashImage
-from essd.steps import Job
+from essd.instance import steps
+from essd.instance.steps import Job
+from essd.storage.flash import FlashImage
 
 pytestmark = pytest.mark.uml
 

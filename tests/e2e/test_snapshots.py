@@ -8,10 +8,11 @@ from collections.abc import Callable
 import pytest
 from conftest import SESSION
 
-from essd import setup, steps
-from essd.instance import Instance
-from essd.paths import TOP
-from essd.steps import Job
+from essd.base.paths import TOP
+from essd.instance import steps
+from essd.instance.instance import Instance
+from essd.instance.steps import Job
+from essd.setup import setup
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from essd import mgmt, port
-from essd.instance import Instance
-from essd.steps import Job
+from essd.drive import mgmt, port
+from essd.instance.instance import Instance
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from conftest import SESSION
 
-from essd import paths, setup, topology_setup, topology_yaml
-from essd.instance import Instance
-from essd.steps import Job
+from essd.base import paths
+from essd.instance.instance import Instance
+from essd.instance.steps import Job
+from essd.setup import setup
+from essd.topology import reader as topology_yaml, setup as topology_setup
 
 pytestmark = [pytest.mark.drive, pytest.mark.long, pytest.mark.timeout(1800)]
 

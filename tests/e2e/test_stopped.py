@@ -14,8 +14,8 @@ import time
 import pytest
 from test_save_load import verified_io
 
-from essd import crash
-from essd.steps import Job
+from essd.debug import crash
+from essd.instance.steps import Job
 
 pytestmark = pytest.mark.drive
 

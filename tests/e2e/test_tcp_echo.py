@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 import uart_dialogue
 
-from essd.steps import Job
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from conftest import SESSION
 
-from essd import paths, setup, topology, topology_setup, topology_yaml
-from essd.instance import Instance
+from essd.base import paths
+from essd.instance.instance import Instance
+from essd.setup import setup
+from essd.topology import reader as topology_yaml, setup as topology_setup, topology
 
 pytestmark = pytest.mark.drive
 

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from essd import console, mgmt, steps
-from essd.errors import EssdError
-from essd.instance import Instance
-from essd.paths import TOP
-from essd.steps import Job
+from essd.base.errors import EssdError
+from essd.base.paths import TOP
+from essd.drive import console, mgmt
+from essd.instance import steps
+from essd.instance.instance import Instance
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from essd import setup
-from essd.instance import Instance
-from essd.paths import TOP
+from essd.base.paths import TOP
+from essd.instance.instance import Instance
+from essd.setup import setup
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 TUTORIALS = sorted((TOP / "docs/tutorials").glob("*.md"))

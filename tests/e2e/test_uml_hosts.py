@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import essd
-from essd import pcap_check
-from essd.config import UML
+from essd.instance.config import UML
+from essd.testrun import pcap_check
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 

@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from essd import pcap_check, steps
-from essd.steps import Job
+from essd.instance import steps
+from essd.instance.steps import Job
+from essd.testrun import pcap_check
 
 
 @pytest.mark.drive

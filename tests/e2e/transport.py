@@ -6,9 +6,9 @@ An RNR NAK says that the drive had no receive buffer for a command, which happen
 host that keeps within its queue depth, however busy the computer is.
 """
 
-from essd import mgmt
-from essd.errors import EssdError
-from essd.instance import Instance
+from essd.base.errors import EssdError
+from essd.drive import mgmt
+from essd.instance.instance import Instance
 
 RNR = "rnr-naks-out"
 SHOWN = ("bad-icrc", "malformed", "out-of-order", "dropped", "sequence-naks-out",

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from essd.steps import Job
+from essd.instance.steps import Job
 
 POLL_S = 0.5
 BUSY_LOOPS = 2 * (os.cpu_count() or 1)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from essd import show, testrun_repeat
+from essd.base import show
+from essd.testrun import repeat as testrun_repeat
 
 # Python's audit events of a test that depends on other programs, and so on real time.
 OUTSIDE = frozenset(("subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty",

@@ -10,9 +10,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from essd import paths, process
-from essd.config import Config, Drive, Host, Link
-from essd.supervisor import Supervisor
+from essd.base import paths, process
+from essd.instance.config import Config, Drive, Host, Link
+from essd.supervisor.supervisor import Supervisor
 
 PORT_STATE = {"up": True, "reason": "", "speed": 25, "fec": "rs", "counters": dict.fromkeys((
     "aFramesReceivedOK", "aFramesTransmittedOK", "aFrameCheckSequenceErrors",

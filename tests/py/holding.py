@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from essd import paths
+from essd.base import paths
 
 HOLDER = """
 import sys

@@ -9,9 +9,9 @@ import pytest
 from fake_supervisor import FakeSupervisor
 from typer.testing import CliRunner
 
-from essd import access
+from essd.base.errors import EssdError
 from essd.cli import app
-from essd.errors import EssdError
+from essd.drive import access
 
 NQN = "nqn.2014-08.org.example:host"
 SECRET = "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"

@@ -9,8 +9,8 @@ import pytest
 from fake_supervisor import FakeSupervisor
 from typer.testing import CliRunner
 
-from essd import ana
 from essd.cli import app
+from essd.drive import ana
 
 
 @pytest.fixture(autouse=True)

@@ -16,11 +16,11 @@ from fake_supervisor import FakeSupervisor
 from fake_qemu import make_fake
 
 import essd
-from essd import claims, paths
 from essd.api import system as api_system
-from essd.config import Config, Drive, Link
-from essd.instance import Instance
-from essd.temporary import Temporary, sweep
+from essd.base import claims, paths
+from essd.instance.config import Config, Drive, Link
+from essd.instance.instance import Instance
+from essd.setup.temporary import Temporary, sweep
 
 
 @pytest.fixture(autouse=True)
@@ -270,7 +270,7 @@ def test_a_program_that_is_killed_leaves_no_process_and_the_next_one_its_no_data
 FAILING = '''
 from types import SimpleNamespace
 import pytest
-from essd.instance import Instance
+from essd.instance.instance import Instance
 
 @pytest.fixture
 def job():
@@ -324,7 +324,7 @@ from types import SimpleNamespace
 import pytest
 from essd.api.faults import Faults
 from essd.api.host import Host
-from essd.errors import EssdError
+from essd.base.errors import EssdError
 
 asked = []
 rules = ["of the module"]

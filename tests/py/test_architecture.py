@@ -3,7 +3,7 @@
 
 import re
 
-from essd import paths
+from essd.base import paths
 
 COMPONENT = re.compile(r"\{\s*(\.name = \"(\w+)\"[^{}]*)\}")
 BUDGET = re.compile(r"^    (\w+_BUDGET) = (\d+)", re.M)

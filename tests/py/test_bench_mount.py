@@ -8,10 +8,12 @@ import pytest
 from test_json import check as check_fields
 from typer.testing import CliRunner
 
-from essd import bench_mount, cli, paths
-from essd.bench_mount import Start
-from essd.errors import EssdError
-from essd.nand_look import Fill
+from essd import cli
+from essd.base import paths
+from essd.base.errors import EssdError
+from essd.bench import mount as bench_mount
+from essd.bench.mount import Start
+from essd.storage.nand_look import Fill
 
 
 def test_the_console_says_how_long_each_mount_took(tmp_path: Path) -> None:

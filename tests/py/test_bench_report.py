@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from essd import (bench, bench_media, bench_nand, bench_native, bench_report, paths,
-                  topology_yaml)
-from essd.errors import EssdError
+from essd.base import paths
+from essd.base.errors import EssdError
+from essd.bench import (bench, media as bench_media, nand as bench_nand, native as bench_native,
+                        report as bench_report)
+from essd.topology import reader as topology_yaml
 
 HOST_ROW = bench.Row("4k-randread-qd1", "peer", 1000.4, 4.1, 500, 900, 150, 800, 0.8)
 NATIVE_ROW = bench_native.Row("4k-randread-qd1", 4000, 16, 240, 700, 190, 100)

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from essd import bench, bench_report, bench_virtual, nand, native_build, paths
-from essd.errors import EssdError
+from essd.base import paths
+from essd.base.errors import EssdError
+from essd.bench import bench, report as bench_report, virtual as bench_virtual
+from essd.build import native_build
+from essd.storage import nand
 
 SMALL = ["slc", "2", "2"]
 WORKLOADS = ["4k-randread-qd64", "4k-randwrite-qd64", "128k-read-qd64"]

@@ -11,7 +11,7 @@ import pytest
 from blktests_list import (EXPECTED, Expected, Outcome, parse_outcomes, read_expected,
                            surprises)
 
-from essd.instance import Instance
+from essd.instance.instance import Instance
 
 PRINTED = """\
 nvme/003 (tr=rdma) (test if a host does this)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from essd import bmc, modules
-from essd.errors import EssdError
+from essd.base.errors import EssdError
+from essd.drive import bmc, modules
 
 
 def module(port: int) -> dict[str, Any]:

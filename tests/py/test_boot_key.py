@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from test_soc import Machine
 
-from essd import boot_key, fw_build, qemu_build, reflash
-from essd import flash as fl
-from essd.config import BootKey
-from essd.image import make_key
+from essd.build import fw_build, qemu_build
+from essd.debug import reflash
+from essd.instance.config import BootKey
+from essd.storage import boot_key, flash as fl
+from essd.storage.image import make_key
 
 STARTED = "nvme-of: listening"
 

@@ -17,14 +17,16 @@ from fake_qemu import make_fake
 from fake_supervisor import FakeSupervisor
 from scapy.utils import RawPcapReader
 
-from essd import capture, capture_keeper, capture_rotation, paths
-from essd.capture import HEADER
-from essd.config import Config, Drive, End, Host, Link
-from essd.drive import drive_command
-from essd.errors import EssdError
-from essd.instance import Instance
-from essd.setup import captures
-from essd.vm import guest_command
+from essd.base import paths
+from essd.base.errors import EssdError
+from essd.instance.config import Config, Drive, End, Host, Link
+from essd.instance.instance import Instance
+from essd.machine.drive import drive_command
+from essd.machine.vm import guest_command
+from essd.observe import capture
+from essd.observe.capture import HEADER
+from essd.setup.setup import captures
+from essd.supervisor import capture_keeper, capture_rotation
 
 VIRTUAL_S = 1000        # the fake machine's time at its start
 

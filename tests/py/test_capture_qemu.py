@@ -16,10 +16,10 @@ from test_cable_bursts import LEN, Sender, frame, start_port
 from test_cable_stream import connected, in_folder, sent  # noqa: F401
 from test_port_media import Machine, medium, qemu, received, start  # noqa: F401
 
-from essd import capture_rotation
-from essd.capture_keeper import virtual_ns
-from essd.config import Link
-from essd.drive import TIME_QUERY
+from essd.instance.config import Link
+from essd.machine.drive import TIME_QUERY
+from essd.supervisor import capture_rotation
+from essd.supervisor.capture_keeper import virtual_ns
 
 COUNT = 16
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from essd.channel import Messages, Subscriber, Trace, request_line
+from essd.supervisor.channel import Messages, Subscriber, Trace, request_line
 
 
 @asynccontextmanager

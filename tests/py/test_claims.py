@@ -21,14 +21,19 @@ import pytest
 from fake_qemu import make_fake
 from typer.testing import CliRunner
 
-from essd import (bench, claims, cli, config_block, demo, flash, instances, paths, settings,
-                  settings_cmd, setup, snapshots)
-from essd.config import Config, Drive, Link, flash_lock
-from essd.errors import EssdError
-from essd.instance import Instance
-from essd.process import start_time
-from essd.supervisor import Supervisor
-from essd.temporary import Temporary
+from essd import cli
+from essd.base import claims, paths
+from essd.base.errors import EssdError
+from essd.base.process import start_time
+from essd.bench import bench
+from essd.demo import demo
+from essd.instance.config import Config, Drive, Link, flash_lock
+from essd.instance.instance import Instance
+from essd.settings import block as config_block, settings
+from essd.setup import instances, settings_cmd, setup
+from essd.setup.temporary import Temporary
+from essd.storage import flash, snapshots
+from essd.supervisor.supervisor import Supervisor
 
 # A process that claims a name, says so, and keeps the claim until its input ends.
 KEEPER = """\

@@ -12,7 +12,9 @@ from fake_supervisor import FakeSupervisor
 from holding import holder
 from typer.testing import CliRunner
 
-from essd import claims, clean, cli, paths
+from essd import cli
+from essd.base import claims, paths
+from essd.setup import clean
 
 
 @pytest.fixture

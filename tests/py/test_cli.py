@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import paths
+from essd.base import paths
 from essd.cli.base import FIRST
 
 

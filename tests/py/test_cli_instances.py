@@ -12,10 +12,14 @@ from fake_supervisor import FakeSupervisor
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from essd import chosen, cli, config_block, flash, instances, paths
+from essd import cli
+from essd.base import chosen, paths
+from essd.base.errors import EssdError
 from essd.cli.commands import run as run_commands
-from essd.errors import EssdError
-from essd.instance import Instance
+from essd.instance.instance import Instance
+from essd.settings import block as config_block
+from essd.setup import instances
+from essd.storage import flash
 
 SOURCES = sorted((paths.TOP / "tools/essd").rglob("*.py"))
 

@@ -16,15 +16,15 @@ import pytest
 from marked import STATUS, Command
 from fake_qemu import make_fake
 
-from essd import paths
-from essd.instance import Instance
+from essd.base import paths
+from essd.instance.instance import Instance
 
 # Makes `essd` use the fakes: a configuration without a build, and a suite that sleeps.
 PRELUDE = """\
 import os, signal, sys, threading, time
 from pathlib import Path
 from essd import cli, conform, flash, paths, prepare, setup, testrun
-from essd.config import Config, Drive, End, Host, Link
+from essd.instance.config import Config, Drive, End, Host, Link
 
 FAKE = sys.argv.pop(1)
 

@@ -10,9 +10,10 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from essd import chosen, cli, paths
+from essd import cli
+from essd.base import chosen, paths
+from essd.base.errors import EssdError
 from essd.cli import base, completion
-from essd.errors import EssdError
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_what_is_slow_to_load_is_loaded_by_the_commands_that_use_it() -> None:
         cwd=paths.TOP / "tools", text=True, capture_output=True, timeout=120
     ).stdout.split()
     assert not {"asyncio", "logging", "concurrent.futures", "yaml", "jinja2", "qemu",
-                "essd.flash", "essd.setup", "essd.supervisor"} & set(loaded)
+                "essd.storage.flash", "essd.setup.setup", "essd.supervisor"} & set(loaded)
 
 
 # Completion

@@ -23,7 +23,7 @@ from cockpit_site import Site, cockpit
 from metrics_bed import LookedAt
 from prometheus_client.parser import text_string_to_metric_families
 
-from essd import cpu, paths
+from essd.base import cpu, paths
 from essd.cockpit import guard, server, unproven
 
 NAMES = (f"pycockpit{os.getpid()}-{number}" for number in itertools.count())

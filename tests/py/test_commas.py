@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from essd import drive, outside, ssh, switch, vm
-from essd.config import Config, Drive, End, Host, Link, Nand, Switch, console_log, part_file
-from essd.guest_build import Guest
-from essd.outside import Outside
-from essd.vm import QEMU
+from essd.build.guest_build import Guest
+from essd.instance import ssh
+from essd.instance.config import (Config, Drive, End, Host, Link, Nand, Switch, console_log,
+                                  part_file)
+from essd.machine import drive, outside, switch, vm
+from essd.machine.outside import Outside
+from essd.machine.vm import QEMU
 
 # The options of which QEMU takes the whole value as a path.
 WHOLE = ("-kernel", "-initrd")

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from essd import config_block, doctor, prepare, setup, show, vm
-from essd.config import Config, Drive, Host, Link, Peer, host_address
-from essd.drive import drive_command
-from essd.errors import EssdError
-from essd.instance import Instance
-from essd.setup import Wish
-from essd.vm import guest_command
+from essd.base import show
+from essd.base.errors import EssdError
+from essd.instance.config import Config, Drive, Host, Link, Peer, host_address
+from essd.instance.instance import Instance
+from essd.machine import vm
+from essd.machine.drive import drive_command
+from essd.machine.vm import guest_command
+from essd.settings import block as config_block
+from essd.setup import doctor, prepare, setup
+from essd.setup.setup import Wish
 
 
 @pytest.mark.parametrize(("target", "host"), [

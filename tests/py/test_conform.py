@@ -24,13 +24,16 @@ import pytest
 from fake_supervisor import FakeSupervisor
 from typer.testing import CliRunner
 
-from essd import (cli, conform, conform_control, conform_dissect, conform_names,
-                  conform_report, conform_screen, paths, show)
-from essd.conform_control import Control, ControlError
-from essd.conform_results import Results, ResultsError
-from essd.console import find_answer
-from essd.errors import EssdError
-from essd.instance import Instance
+from essd import cli
+from essd.base import paths, show
+from essd.base.errors import EssdError
+from essd.conform import (conform, control as conform_control, names as conform_names,
+                          report as conform_report, screen as conform_screen)
+from essd.conform.control import Control, ControlError
+from essd.conform.results import Results, ResultsError
+from essd.drive.console import find_answer
+from essd.instance.instance import Instance
+from essd.testrun import dissect as conform_dissect
 
 DRIVE = {"mn": "A <drive> & more", "sn": "S1", "fr": "0.1", "subnqn": "nqn.x",
          "ports": [{"mac": "02:00:00:00:00:01", "ipv4": "10.0.0.1", "ipv6": "fd00::1"},

@@ -3,7 +3,7 @@
 
 import pytest
 
-from essd import conform_clauses as cc
+from essd.conform import clauses as cc
 
 
 @pytest.mark.parametrize("text, found", [

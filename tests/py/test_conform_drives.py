@@ -16,8 +16,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from essd import cli, conform, conform_drives, paths, show, testrun
-from essd.conform_results import Results
+from essd import cli
+from essd.base import paths, show
+from essd.conform import conform, drives as conform_drives
+from essd.conform.results import Results
+from essd.testrun import testrun
 
 IDS = ["smoke.a", "eth.a", "net.a", "net.b", "nvmf.a", "robust.a"]
 PROGRAM = """#!{python}

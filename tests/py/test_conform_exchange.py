@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
-from essd import conform_report, conform_results, conform_screen, mutants, native_build
-from essd.conform_results import Results, ResultsError
+from essd.build import native_build
+from essd.conform import (mutants, report as conform_report, results as conform_results,
+                          screen as conform_screen)
+from essd.conform.results import Results, ResultsError
 
 CONNECT = ("7f400100010000000000000000000000000000000000000000002200007f0000000400010"
            "0ed5e40000001001f00000000000000000000000000000000000000")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from fake_supervisor import FakeSupervisor
 
-from essd import paths
+from essd.base import paths
 
 
 class Terminal:
@@ -157,4 +157,4 @@ def test_the_tools_type_on_no_uart_of_a_user() -> None:
     users = [path.name for path in (paths.TOP / "tools/essd").rglob("*.py")
              if re.search(r'connect\([^\n]*"console"\)', path.read_text(encoding="utf-8"))]
     # The conformance suite has a drive of its own.
-    assert sorted(users) == ["conform_control.py", "console.py"]
+    assert sorted(users) == ["conform/control.py", "console.py"]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from essd import doctor, paths
+from essd.base import paths
+from essd.setup import doctor
 
 FOLDER = paths.TOP / "containers"
 FAKE = '#!/bin/sh\necho "$(basename "$0") $*" >> "$LOG"\n'

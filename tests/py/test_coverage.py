@@ -5,7 +5,7 @@ import datetime
 
 import check_measured
 
-from essd import coverage
+from essd.testrun import coverage
 
 
 def test_all_code_of_the_drive_counts_and_no_other() -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from essd import crash, elf, flash, telemetry
-from essd.errors import EssdError
+from essd.base.errors import EssdError
+from essd.build import elf
+from essd.debug import crash, telemetry
+from essd.storage import flash
 
 BUILD_ID = bytes(range(20))
 # inner(), called by outer(), has stored its return address in its frame of 48 bytes.

@@ -11,8 +11,9 @@ import pytest
 from test_soc import Machine
 from typer.testing import CliRunner
 
-from essd import cli, fw_build, qemu_build
-from essd import flash as fl
+from essd import cli
+from essd.build import fw_build, qemu_build
+from essd.storage import flash as fl
 
 STARTED = "nvme-of: listening"
 SOURCE = "firmware/app/board_crash.c"

@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
-from essd import debugger, drive, elf
-from essd.config import Config, Drive, Host, Link, Peer
-from essd.errors import EssdError
-from essd.instance import Instance
-from essd.supervisor import Supervisor
+from essd.base.errors import EssdError
+from essd.build import elf
+from essd.debug import debugger
+from essd.instance.config import Config, Drive, Host, Link, Peer
+from essd.instance.instance import Instance
+from essd.machine import drive
+from essd.supervisor.supervisor import Supervisor
 
 
 def image(number: int, content: bytes = b"") -> bytes:

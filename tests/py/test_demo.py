@@ -13,15 +13,19 @@ from typing import Any, cast
 import pytest
 import typer
 
-from essd import (cli, demo, demo_report, demo_transcript, paths, show, steps, subsystem_steps,
-                  topology_setup, topology_yaml)
+from essd import cli
 from essd.api import Drive, Host
-from essd.config import Config
-from essd.demo_transcript import Transcript
-from essd.errors import EssdError
-from essd.instance import Instance, Result
-from essd.steps import Job, Step
-from essd.subsystem_steps import SECOND_HOST
+from essd.base import paths, show
+from essd.base.errors import EssdError
+from essd.demo import (demo, report as demo_report, subsystem_steps,
+                       transcript as demo_transcript)
+from essd.demo.subsystem_steps import SECOND_HOST
+from essd.demo.transcript import Transcript
+from essd.instance import steps
+from essd.instance.config import Config
+from essd.instance.instance import Instance, Result
+from essd.instance.steps import Job, Step
+from essd.topology import reader as topology_yaml, setup as topology_setup
 
 EBADE = "dd: error writing '/dev/nvme0n1': Invalid exchange"
 

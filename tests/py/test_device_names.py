@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from essd import paths
+from essd.base import paths
 
 # Names of devices in commands and text; namespaces are written with a pattern.
 FIXED = re.compile(r"/dev/nvme\d")

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from test_soc import Machine
 
-from essd import crash, fw_build, qemu_build
-from essd import flash as fl
+from essd.build import fw_build, qemu_build
+from essd.debug import crash
+from essd.storage import flash as fl
 
 STARTED = "nvme-of: listening"
 LOST = "memory: the word at 0x{:x} was lost before the reset"

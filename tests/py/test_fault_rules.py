@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from essd import cli, fault_rules
-from essd.channel import Refused
-from essd.config import Config, Drive as DriveConfig, Link
-from essd.errors import EssdError, Mistakes
-from essd.fault_keeper import FaultKeeper
-from essd.fault_rules import Wrong, parse_line
-from essd.instance import Instance
-from essd.supervisor import Supervisor
+from essd import cli
+from essd.base.errors import EssdError, Mistakes
+from essd.drive import fault_rules
+from essd.drive.fault_rules import Wrong, parse_line
+from essd.instance.config import Config, Drive as DriveConfig, Link
+from essd.instance.instance import Instance
+from essd.supervisor.channel import Refused
+from essd.supervisor.fault_keeper import FaultKeeper
+from essd.supervisor.supervisor import Supervisor
 
 LINES = {
     "wire port=0 direction=in nvme.opcode=read when nth=3 do drop":

@@ -11,15 +11,18 @@ import pytest
 from typer.testing import CliRunner
 
 import essd
-from essd import (boot_key, cli, firmware_update, reflash, setup, topology_setup,
-                  topology_yaml)
-from essd import config as drives
-from essd.drive import drive_command
-from essd.errors import EssdError, Mistakes
-from essd.config_block import Config
-from essd.flash import FlashImage, SlotRecord
-from essd.image import Image, ImageError, make_key, openssl, public_key
-from essd.instance import Instance
+from essd import cli
+from essd.base.errors import EssdError, Mistakes
+from essd.debug import reflash
+from essd.instance import config as drives
+from essd.instance.instance import Instance
+from essd.machine.drive import drive_command
+from essd.settings.block import Config
+from essd.setup import firmware_update, setup
+from essd.storage import boot_key
+from essd.storage.flash import FlashImage, SlotRecord
+from essd.storage.image import Image, ImageError, make_key, openssl, public_key
+from essd.topology import reader as topology_yaml, setup as topology_setup
 
 CODE = bytes(range(256)) * 50
 

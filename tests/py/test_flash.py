@@ -11,9 +11,9 @@ import pytest
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools"))
 
-from essd import config_block  # noqa: E402
-from essd import flash as fl  # noqa: E402
-from essd.fw_build import Firmware  # noqa: E402
+from essd.settings import block as config_block  # noqa: E402
+from essd.storage import flash as fl  # noqa: E402
+from essd.build.fw_build import Firmware  # noqa: E402
 
 READERS = ["tests/py/flash_dump.c", "firmware/store/identity.c",
            "firmware/store/config.c", "firmware/store/image.c", "lib/crc32_small.c"]

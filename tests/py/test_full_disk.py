@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from essd import paths, prepare
+from essd.base import paths
+from essd.setup import prepare
 
 # The first word of a script is the size of the disk.
 MOUNT = 'mount -t tmpfs -o size=$0 none "$ESSD_DATA" || exit 99\n'

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import fuzz
+from essd.testrun import fuzz
 
 GOOD = """#81179	DONE   cov: 240 ft: 947 corp: 106/8105b lim: 422 exec/s: 11597 rss: 84Mb
 Done 81179 runs in 7 second(s)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from essd import guest_build
-from essd.fw_build import BuildError
+from essd.build import guest_build
+from essd.build.fw_build import BuildError
 
 
 def test_a_cpio_archive_holds_the_names_and_contents_that_were_added(

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from essd import guest_build, guest_variant, paths, prepare
-from essd.config import Config, Host, Link
-from essd.errors import EssdError
-from essd.scenarios import FOLDER
-from essd.vm import guest_command
+from essd.api.scenarios import FOLDER
+from essd.base import paths
+from essd.base.errors import EssdError
+from essd.build import guest_build, guest_variant
+from essd.instance.config import Config, Host, Link
+from essd.machine.vm import guest_command
+from essd.setup import prepare
 
 GUESTS = [FOLDER / "guest", paths.TOP / "tests/blktests/guest"]
 

@@ -13,8 +13,12 @@ import pytest
 import typer
 import typer.exceptions
 
-from essd import chosen, cli, fault_rules, paths, settings_cmd, trace
-from essd.errors import EssdError
+from essd import cli
+from essd.base import chosen, paths
+from essd.base.errors import EssdError
+from essd.drive import fault_rules
+from essd.observe import trace
+from essd.setup import settings_cmd
 
 PAGES = [*sorted((paths.TOP / "docs").rglob("*.md")), paths.TOP / "README.md",
          paths.TOP / "CONTRIBUTING.md", paths.TOP / "SECURITY.md"]

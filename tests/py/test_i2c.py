@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from test_port_media import Machine, medium, qemu, start  # noqa: F401
 
-from essd.drive import MODULE_PROPERTIES, module_get, module_set
+from essd.machine.drive import MODULE_PROPERTIES, module_get, module_set
 
 I2C = (0x10007000, 0x10008000, 0x10009000)
 BMC_BUS, SENSOR_BUS = 1, 2

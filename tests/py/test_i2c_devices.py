@@ -12,11 +12,15 @@ from test_port_media import MIB, medium, qemu, start  # noqa: F401
 from typer.testing import CliRunner
 
 import essd
-from essd import cli, i2c_devices, setup, snapshots, topology_setup, topology_yaml
-from essd.config import Config, Drive
-from essd.drive import drive_command
-from essd.errors import EssdError, Mistakes
-from essd.setup import Wish
+from essd import cli
+from essd.base.errors import EssdError, Mistakes
+from essd.instance.config import Config, Drive
+from essd.machine import i2c_devices
+from essd.machine.drive import drive_command
+from essd.setup import setup
+from essd.setup.setup import Wish
+from essd.storage import snapshots
+from essd.topology import reader as topology_yaml, setup as topology_setup
 
 HERE = Path("/here")
 EEPROM = "at24c-eeprom,bus=i2c.2,address=0x50,rom-size=256"

@@ -12,8 +12,11 @@ from typing import IO
 import pytest
 from holding import holder
 
-from essd import chosen, clean, guest_build, in_use, instances, paths, qemu_build, supervisor
-from essd.config import Config, Host, Link
+from essd.base import chosen, in_use, paths
+from essd.build import guest_build, qemu_build
+from essd.instance.config import Config, Host, Link
+from essd.setup import clean, instances
+from essd.supervisor import supervisor
 
 KEYS = [f"{number:016x}" for number in range(5)]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from essd.errors import EssdError
-from essd.instance import Instance
-from essd.steps import Job
+from essd.base.errors import EssdError
+from essd.instance.instance import Instance
+from essd.instance.steps import Job
 
 
 @pytest.fixture

@@ -23,12 +23,20 @@ from test_tcp import OPEN, WAIT
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from essd import (bench, bench_native, bmc, cli, conform, conform_results, crash,
-                  firmware_update, image, losses, paths, reflash, settings, show)
-from essd.config import Link
-from essd.flash import FlashImage
-from essd.report import Report
-from essd.setup import Config
+from essd import cli
+from essd.api.report import Report
+from essd.base import paths, show
+from essd.bench import bench, native as bench_native
+from essd.conform import conform, results as conform_results
+from essd.debug import crash, reflash
+from essd.drive import bmc
+from essd.instance.config import Link
+from essd.observe import losses
+from essd.settings import settings
+from essd.setup import firmware_update
+from essd.setup.setup import Config
+from essd.storage import image
+from essd.storage.flash import FlashImage
 
 PAGE = paths.TOP / "docs" / "json.md"
 # Commands whose output is described on another page.

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from essd import cli, doctor, paths, system
-from essd.errors import EssdError
+from essd import cli
+from essd.base import paths, system
+from essd.base.errors import EssdError
+from essd.setup import doctor
 
 LAUNCHER = paths.TOP / "essd"
 
@@ -163,8 +165,8 @@ def test_a_cache_that_cannot_be_made_is_one_line(machine: dict[str, str]) -> Non
 
 def test_importing_the_package_makes_no_folder(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", "import essd.paths as p; p.IS_INSTALLED = True\n"
-         "import essd.cli, essd.fw_build"], check=False, text=True, timeout=60,
+        [sys.executable, "-c", "import essd.base.paths as p; p.IS_INSTALLED = True\n"
+         "import essd.cli, essd.build.fw_build"], check=False, text=True, timeout=60,
         capture_output=True, env={**os.environ, "ESSD_CACHE": str(tmp_path / "none"),
                                   "PYTHONPATH": str(paths.TOP / "tools")})
     assert done.returncode == 0, done.stderr

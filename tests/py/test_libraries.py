@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import libraries
+from essd.build import libraries
 
 
 @pytest.mark.parametrize("name, kept", [

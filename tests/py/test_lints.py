@@ -16,7 +16,10 @@ import check_timeouts
 import lint_baseline
 import pytest
 
-from essd import cli, errors, fw_build, lints
+from essd import cli
+from essd.base import errors
+from essd.build import fw_build
+from essd.testrun import lints
 
 
 @pytest.mark.parametrize("text", [

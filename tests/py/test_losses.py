@@ -5,10 +5,11 @@ import json
 
 import pytest
 
-from essd import bench, losses
-from essd.config import Config, Host, Switch
-from essd.errors import EssdError
-from essd.instance import Instance, Result
+from essd.base.errors import EssdError
+from essd.bench import bench
+from essd.instance.config import Config, Host, Switch
+from essd.instance.instance import Instance, Result
+from essd.observe import losses
 
 QUEUES = [{"kind": "noqueue", "dev": "lo", "root": True, "drops": 3},
           {"kind": "pfifo", "handle": "8001:", "dev": "eth0", "root": True, "refcnt": 2,

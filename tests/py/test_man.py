@@ -10,7 +10,8 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from essd import cli, man
+from essd import cli
+from essd.cli import man
 
 ROOT = get_command(cli.app)
 

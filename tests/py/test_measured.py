@@ -8,7 +8,7 @@ import check_measured
 import check_release
 import pytest
 
-from essd import lints
+from essd.testrun import lints
 
 BLOCK = """| measured | 5 November 2026, commit `1234567` |
 |---|---|

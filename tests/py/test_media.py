@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from essd import media, setup
-from essd.instance import EssdError
-from essd.media import MediaError
-from essd.setup import Wish
+from essd.instance.instance import EssdError
+from essd.setup import setup
+from essd.setup.setup import Wish
+from essd.storage import media
+from essd.storage.media import MediaError
 
 MIB = 1 << 20
 

@@ -4,8 +4,10 @@
 import subprocess
 from pathlib import Path
 
-from essd import drive, media, setup
-from essd.setup import Wish
+from essd.machine import drive
+from essd.setup import setup
+from essd.setup.setup import Wish
+from essd.storage import media
 from test_port_media import MIB, MediaQueue, medium, qemu, start  # noqa: F401
 
 SECRET = b"a secret of the user"

@@ -12,8 +12,9 @@ import pytest
 from metrics_bed import LookedAt
 from prometheus_client.parser import text_string_to_metric_families
 
-from essd import metrics, metrics_text, paths, top
-from essd.instance import Instance
+from essd.base import paths
+from essd.instance.instance import Instance
+from essd.observe import metrics, metrics_text, top
 
 NAME = f"pymetrics{os.getpid()}"
 

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
-from essd import conform, mutants, native_build, paths
-from essd.conform_results import Test as SuiteTest
-from essd.errors import EssdError
+from essd.base import paths
+from essd.base.errors import EssdError
+from essd.build import native_build
+from essd.conform import conform, mutants
+from essd.conform.results import Test as SuiteTest
 
 # The drive's behaviour with defect N; without a defect, it is that of `sound`.
 FAKE = """#!{python}

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from fake_supervisor import FakeSupervisor
 
-from essd import namespaces, show
+from essd.base import show
 from essd.cli.commands import look
-from essd.instance import Instance
+from essd.drive import namespaces
+from essd.instance.instance import Instance
 
 CAPACITY = {"total-bytes": 8 << 30, "free-bytes": 3 << 29, "granularity-bytes": 2 << 20}
 FIRST = {"nsid": 1, "state": "ready", "size-bytes": 4 << 30, "block-bytes": 512,

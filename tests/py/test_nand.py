@@ -23,7 +23,8 @@ from test_port_media import (  # noqa: F401
 )
 from test_soc import Bench
 
-from essd import fault_rules, fw_build, native_build
+from essd.build import fw_build, native_build
+from essd.drive import fault_rules
 
 NAND = 0x10310000
 POWER, POWER_DONE = 0x10001044, 0x1000104c  # registers of hw-model/regs/sysctl.h

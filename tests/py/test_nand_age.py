@@ -17,9 +17,14 @@ import pytest
 from test_cli_instances import make_drive
 from typer.testing import CliRunner
 
-from essd import cli, config_block, flash, nand, nand_look, native_build, paths, setup
-from essd.errors import EssdError
-from essd.setup import Wish
+from essd import cli
+from essd.base import paths
+from essd.base.errors import EssdError
+from essd.build import native_build
+from essd.settings import block as config_block
+from essd.setup import setup
+from essd.setup.setup import Wish
+from essd.storage import flash, nand, nand_look
 
 SMALL = "300M,channels=1"        # the smallest array of one channel with two dies
 PARITY = "400M,channels=3,dies=1"

@@ -21,14 +21,18 @@ from test_cli_instances import make_drive, run
 from test_json import check as check_fields
 from typer.testing import CliRunner
 
-from essd import (cli, flash, instances, media, nand, native_build, paths, persisted, setup,
-                  snapshots, topology, topology_setup)
-from essd.config import Config, Drive, Nand
-from essd.drive import drive_command
-from essd.errors import EssdError, Mistakes
-from essd.instance import Instance
-from essd.setup import Wish
-from essd.topology_yaml import load
+from essd import cli
+from essd.base import paths, persisted
+from essd.base.errors import EssdError, Mistakes
+from essd.build import native_build
+from essd.instance.config import Config, Drive, Nand
+from essd.instance.instance import Instance
+from essd.machine.drive import drive_command
+from essd.setup import instances, setup
+from essd.setup.setup import Wish
+from essd.storage import flash, media, nand, snapshots
+from essd.topology import setup as topology_setup, topology
+from essd.topology.reader import load
 
 SMALL = "300M,channels=1"        # the smallest array of one channel with two dies
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from essd import native_build, paths
+from essd.base import paths
+from essd.build import native_build
 
 M64 = (1 << 64) - 1
 PLANES, PAGES, UNITS = 4, 3, 4          # of tlc2021

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import check_nand_profiles as lint
 import pytest
 
-from essd import paths
+from essd.base import paths
 
 DOCUMENT = (paths.TOP / lint.DOCUMENT).read_text(encoding="utf-8")
 PROFILES = ("tlc2021", "slc", "mlc2d", "qlc")

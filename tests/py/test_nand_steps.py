@@ -7,11 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from essd import nand_steps, steps
-from essd.errors import EssdError
-from essd.instance import Instance, Result
-from essd.nand_look import Result as Look
-from essd.steps import Job
+from essd.base.errors import EssdError
+from essd.demo import nand_steps
+from essd.instance import steps
+from essd.instance.instance import Instance, Result
+from essd.instance.steps import Job
+from essd.storage.nand_look import Result as Look
 
 OCP = """\
 Physical media units written -              0 {programmed}

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from essd import fw_build, native_build, paths
+from essd.base import paths
+from essd.build import fw_build, native_build
 
 
 @pytest.fixture

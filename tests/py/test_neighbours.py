@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 import uart_dialogue
 
-from essd import mgmt, neighbours, port, show
+from essd.base import show
+from essd.base.errors import EssdError
 from essd.cli.commands import disturb
-from essd.errors import EssdError
-from essd.instance import Instance
+from essd.drive import mgmt, neighbours, port
+from essd.instance.instance import Instance
 
 LEAF = {"chassis": "52:54:00:12:34:56", "port": "52:54:00:12:34:57",
         "port-description": "Ethernet1/7: the drive's", "system": "leaf3",

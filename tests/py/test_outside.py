@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from essd import outside, setup
-from essd.config import Config, Drive, End, Link
-from essd.drive import drive_command
-from essd.errors import EssdError
-from essd.outside import Outside
-from essd.setup import Wish
+from essd.base.errors import EssdError
+from essd.instance.config import Config, Drive, End, Link
+from essd.machine import outside
+from essd.machine.drive import drive_command
+from essd.machine.outside import Outside
+from essd.setup import setup
+from essd.setup.setup import Wish
 
 
 @pytest.mark.parametrize("text, addresses, place", [

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from essd import fw_build, guest_build, lints, paths, qemu_build
+from essd.base import paths
+from essd.build import fw_build, guest_build, qemu_build
+from essd.testrun import lints
 
 # Without these, which other places of the same tests may set.
 CLEAN = {key: value for key, value in os.environ.items()

@@ -10,10 +10,13 @@ import pytest
 from fake_qemu import make_fake
 from test_supervisor_fleet import FAKE_SWITCH
 
-from essd import chosen, paths, setup, snapshots, topology_setup, topology_yaml
-from essd.config import Config, Drive, End, Link, Switch
-from essd.errors import EssdError
-from essd.instance import Instance
+from essd.base import chosen, paths
+from essd.base.errors import EssdError
+from essd.instance.config import Config, Drive, End, Link, Switch
+from essd.instance.instance import Instance
+from essd.setup import setup
+from essd.storage import snapshots
+from essd.topology import reader as topology_yaml, setup as topology_setup
 
 ANSWERS = """
 def answer(command, told):

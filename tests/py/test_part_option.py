@@ -11,7 +11,8 @@ import typer.main
 from fake_supervisor import FakeSupervisor
 from typer.testing import CliRunner
 
-from essd import cli, paths
+from essd import cli
+from essd.base import paths
 from essd.cli.base import Group, renamed
 
 

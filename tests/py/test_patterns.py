@@ -3,9 +3,10 @@
 
 import pytest
 
-from essd import fleet, patterns, show
-from essd.errors import EssdError, Mistakes
-from essd.instance import Instance
+from essd.base import patterns, show
+from essd.base.errors import EssdError, Mistakes
+from essd.instance import fleet
+from essd.instance.instance import Instance
 
 NAMES = ["host", *(f"drive{n}" for n in range(12)), "switch0"]
 

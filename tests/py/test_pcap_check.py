@@ -11,7 +11,7 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 from scapy.utils import wrpcap
 
-from essd import pcap_check
+from essd.testrun import pcap_check
 
 ROCE_UDP = UDP(sport=49152, dport=pcap_check.ROCE_PORT)
 SEND = BTH(opcode=opcode("RC", "SEND_ONLY")[0], dqpn=17, psn=5) / Raw(b"essd" * 16)

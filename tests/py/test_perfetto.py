@@ -7,7 +7,7 @@ from typing import Any
 
 from test_trace import record
 
-from essd import perfetto, trace
+from essd.observe import perfetto, trace
 
 
 def written(*records: bytes) -> tuple[list[dict[str, Any]], perfetto.PerfettoPrinter]:

@@ -11,12 +11,15 @@ import pytest
 from test_claims import make_drive
 from typer.testing import CliRunner
 
-from essd import (boot_key, claims, cli, disk_swap, instances, media, nand, paths, persisted,
-                  snapshots, vm)
-from essd.config import VERSION, BootKey, Config, Drive, End, Link, Nand, Switch
-from essd.errors import EssdError
-from essd.guest_build import Guest
-from essd.instance import Instance
+from essd import cli
+from essd.base import claims, disk_swap, paths, persisted
+from essd.base.errors import EssdError
+from essd.build.guest_build import Guest
+from essd.instance.config import BootKey, Config, Drive, End, Link, Nand, Switch, VERSION
+from essd.instance.instance import Instance
+from essd.machine import vm
+from essd.setup import instances
+from essd.storage import boot_key, media, nand, snapshots
 
 ARRAY = Nand("/x/nand.img", "8G", "tlc2021", 4, 2, 1)
 CONFIG = Config("lab", "/guest", "tcg",

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from essd import paths
+from essd.base import paths
 
 TABLE = """
 /* Allowed transitions; every state may also go to OFF and ERROR. */

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from essd import doctor, fw_build, native_build, paths, prepare
-from essd.errors import EssdError
-from essd.fw_build import BuildError, first_error, forget_moved, run_logged
+from essd.base import paths
+from essd.base.errors import EssdError
+from essd.build import fw_build, native_build
+from essd.build.fw_build import BuildError, first_error, forget_moved, run_logged
+from essd.setup import doctor, prepare
 
 PROJECT = """cmake_minimum_required(VERSION 3.20)
 project(sample NONE)
@@ -87,7 +89,7 @@ def test_every_command_that_builds_with_cmake_locks_its_folder() -> None:
     callers = [paths.source_name(path) for path in (*paths.PACKAGE.rglob("*.py"),
                                                     *(paths.TOP / "tools").glob("*.py"))
                if "forget_moved(" in path.read_text(encoding="utf-8")]
-    assert callers == ["tools/essd/fw_build.py"]
+    assert callers == ["tools/essd/build/fw_build.py"]
     for path in (*paths.PACKAGE.rglob("*.py"), *(paths.TOP / "tools").glob("*.py")):
         text = path.read_text(encoding="utf-8")
         if '"cmake", ' in text:

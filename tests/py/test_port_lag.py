@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from essd import cli, mgmt, port, port_lag, show
-from essd.errors import EssdError
-from essd.instance import Instance
+from essd import cli
+from essd.base import show
+from essd.base.errors import EssdError
+from essd.drive import mgmt, port, port_lag
+from essd.instance.instance import Instance
 
 def member(port: int, role: str, out: int = 0, dropped: int = 0,
            **more: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import pytest
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools"))
 
-from essd import qemu_build  # noqa: E402
+from essd.build import qemu_build  # noqa: E402
 
 DRAM = 0x80000000
 MEDIA = 0x10300000

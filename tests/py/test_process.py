@@ -6,7 +6,8 @@ import subprocess
 import sys
 import time
 
-from essd import mutants, process
+from essd.base import process
+from essd.conform import mutants
 
 # The first thread ends; another one goes on until its input is closed.
 ENDS_FIRST = """

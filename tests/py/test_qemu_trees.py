@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from essd import qemu_build
-from essd.paths import locked
+from essd.base.paths import locked
+from essd.build import qemu_build
 
 
 def tree(folder: Path, name: str, age_s: int | None) -> Path:

@@ -10,9 +10,13 @@ import pytest
 from fake_supervisor import FakeSupervisor
 from typer.testing import CliRunner
 
-from essd import cli, elf, flash, fw_build, paths, reflash
-from essd.config import flash_lock
-from essd.errors import EssdError
+from essd import cli
+from essd.base import paths
+from essd.base.errors import EssdError
+from essd.build import elf, fw_build
+from essd.debug import reflash
+from essd.instance.config import flash_lock
+from essd.storage import flash
 
 
 def image_of(number: int) -> bytes:

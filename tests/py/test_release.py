@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import paths
+from essd.base import paths
 
 spec = importlib.util.spec_from_file_location("release", paths.TOP / "tools/release.py")
 assert spec is not None and spec.loader is not None

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from fake_supervisor import FakeSupervisor
 
-from essd import requests, show
+from essd.base import show
 from essd.cli.commands import look
-from essd.instance import Instance
+from essd.instance.instance import Instance
+from essd.observe import requests
 
 READ = {"request": 7, "qpn": 0x805, "qid": 1, "cid": 3, "opcode": 2, "nsid": 1,
         "lba": 4096, "bytes": 4096, "state": "media", "age-us": 1500}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs stay in memory: essd.resident."""
+"""Programs stay in memory: essd.supervisor.resident."""
 
 import subprocess
 from pathlib import Path
 
-from essd.resident import Piece, Resident, lock, pieces, read_ahead
+from essd.supervisor.resident import Piece, Resident, lock, pieces, read_ahead
 
 MAPS = """\
 55d0c0000000-55d0c0002000 r--p 00000000 fe:00 1234                       /opt/a b/qemu

@@ -12,10 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 import essd
-from essd import cli, paths, report, scenarios, topology_setup, topology_yaml
+from essd import cli
+from essd.api import report, scenarios
 from essd.api.fio import Clocks, Fio, Load, percentile
-from essd.report import Report
-from essd.scenarios import Scenario, Script
+from essd.api.report import Report
+from essd.api.scenarios import Scenario, Script
+from essd.base import paths
+from essd.topology import reader as topology_yaml, setup as topology_setup
 
 NAMES = scenarios.names()
 

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from essd import config_block, flash, mgmt, settings, settings_cmd, settings_yaml, setup
-from essd.instance import Instance
-from essd.setup import Wish
+from essd.drive import mgmt
+from essd.instance.instance import Instance
+from essd.settings import block as config_block, settings, yaml_values as settings_yaml
+from essd.setup import settings_cmd, setup
+from essd.setup.setup import Wish
+from essd.storage import flash
 
 TOP = Path(__file__).resolve().parents[2]
 LAYER = "firmware/settings"

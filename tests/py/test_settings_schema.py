@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from essd import config_block, settings, settings_schema
-from essd.settings_schema import SchemaError
+from essd.settings import block as config_block, schema as settings_schema, settings
+from essd.settings.schema import SchemaError
 from test_settings import MIXED, say  # noqa: F401
 
 TOP = Path(__file__).resolve().parents[2]

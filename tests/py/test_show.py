@@ -6,7 +6,9 @@ import io
 import pytest
 from rich.table import Table
 
-from essd import neighbours, show, steps
+from essd.base import show
+from essd.drive import neighbours
+from essd.instance import steps
 
 FIO = """x: (g=0): rw=randwrite, bs=(R) 4096B-4096B
 fio-3.39

@@ -16,10 +16,13 @@ import pytest
 from fake_qemu import make_fake
 from test_json import check
 
-from essd import disk_swap, modules, nand, paths, setup, snapshots
-from essd.config import Config, Drive, End, Link, Nand, flash_lock
-from essd.errors import EssdError
-from essd.instance import Instance
+from essd.base import disk_swap, paths
+from essd.base.errors import EssdError
+from essd.drive import modules
+from essd.instance.config import Config, Drive, End, Link, Nand, flash_lock
+from essd.instance.instance import Instance
+from essd.setup import setup
+from essd.storage import nand, snapshots
 
 # It writes "state of NAME" when it migrates, and what it loads to its log.
 ANSWERS = """

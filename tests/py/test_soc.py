@@ -19,8 +19,8 @@ import pytest
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools"))
 
-from essd import flash as fl  # noqa: E402
-from essd import fw_build, qemu_build  # noqa: E402
+from essd.storage import flash as fl  # noqa: E402
+from essd.build import fw_build, qemu_build  # noqa: E402
 
 IDLE = "soc: idle"
 MEDIA = ["-blockdev", "driver=null-co,node-name=media,"

@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 from fake_qemu import make_fake
 
-from essd import chosen, instances, process, trace
-from essd.capture import Client
+from essd.base import chosen, process
 from essd.cli import app
-from essd.config import Config, Drive
-from essd.instance import Instance, NotAnsweringError
+from essd.instance.config import Config, Drive
+from essd.instance.instance import Instance, NotAnsweringError
+from essd.observe import trace
+from essd.observe.capture import Client
+from essd.setup import instances
 from typer.testing import CliRunner
 
 SOON_S = 30         # far below the time limits of answers, for a busy machine
@@ -119,7 +121,7 @@ def test_a_stop_after_a_short_stop_of_the_supervisor_ends_everything(
         os.kill(pid, signal.SIGCONT)
         return found
     is_first = iter([True, False])
-    monkeypatch.setattr("essd.instance.is_stopped", lambda pid: next(is_first, False))
+    monkeypatch.setattr("essd.instance.instance.is_stopped", lambda pid: next(is_first, False))
     monkeypatch.setattr(select, "select", go_on)
     assert stopped.stop()
     assert not process.start_time(pid) and not process.start_time(drive)

@@ -8,11 +8,16 @@ import pytest
 from typer.testing import CliRunner
 
 import essd
-from essd import cli, persisted, setup, snapshots, straps, topology, topology_setup, topology_yaml
-from essd.config import Config, Drive
-from essd.drive import drive_command
-from essd.errors import EssdError, Mistakes
-from essd.setup import Wish
+from essd import cli
+from essd.base import persisted
+from essd.base.errors import EssdError, Mistakes
+from essd.instance.config import Config, Drive
+from essd.machine import straps
+from essd.machine.drive import drive_command
+from essd.setup import setup
+from essd.setup.setup import Wish
+from essd.storage import snapshots
+from essd.topology import reader as topology_yaml, setup as topology_setup, topology
 
 DRIVE = Drive("q", "/flash", "/media", "raw", "nqn.x")
 

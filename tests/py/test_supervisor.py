@@ -20,14 +20,16 @@ import pytest
 from fake_qemu import make_fake
 from qemu.qmp import QMPClient
 
-from essd import control, modules, paths, port
-from essd.cable_keeper import Cable
-from essd.config import Config, Drive, Host, Link
-from essd.errors import EssdError
-from essd.instance import Instance
-from essd.process import start_time
-from essd.supervisor import Supervisor
-from essd.vm import QEMU, cables_connected
+from essd.base import paths
+from essd.base.errors import EssdError
+from essd.base.process import start_time
+from essd.drive import modules, port
+from essd.instance.config import Config, Drive, Host, Link
+from essd.instance.instance import Instance
+from essd.machine.vm import QEMU, cables_connected
+from essd.supervisor import control
+from essd.supervisor.cable_keeper import Cable
+from essd.supervisor.supervisor import Supervisor
 
 @pytest.fixture
 def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Instance]:

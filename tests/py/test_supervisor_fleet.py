@@ -15,13 +15,14 @@ import pytest
 from test_debugger import Monitor
 from fake_qemu import make_fake
 
-from essd import fleet as essd_fleet
-from essd import part as essd_part
-from essd import show, status
-from essd.config import Config, Drive, End, Host, Link, Switch
-from essd.errors import EssdError, Mistakes
-from essd.instance import Instance
-from essd.supervisor import Supervisor
+from essd.base import show
+from essd.base.errors import EssdError, Mistakes
+from essd.instance import fleet as essd_fleet
+from essd.instance.config import Config, Drive, End, Host, Link, Switch
+from essd.instance.instance import Instance
+from essd.observe import status
+from essd.supervisor import part as essd_part
+from essd.supervisor.supervisor import Supervisor
 
 # Answers each request on its control socket, and writes the requests to its log.
 FAKE_SWITCH = """#!{python}

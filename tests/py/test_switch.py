@@ -19,7 +19,7 @@ from switch_bed import (
     BROADCAST, FRAME_MAX, WAIT_S, Control, Peer, Switch, frame, mac, running, tagged,
     wait_until, wire)
 
-from essd import native_build
+from essd.build import native_build
 
 LLDP, PAUSE = b"\x01\x80\xc2\0\0\x0e", b"\x01\x80\xc2\0\0\x01"
 Start = Callable[..., Switch]

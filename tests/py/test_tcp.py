@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from fake_supervisor import FakeSupervisor
 
-from essd import show, status, tcp
+from essd.base import show
 from essd.cli.commands import look
-from essd.instance import Instance
+from essd.drive import tcp
+from essd.instance.instance import Instance
+from essd.observe import status
 
 OPEN: dict[str, Any] = {
     "tid": 0x10000, "state": "ESTABLISHED", "user": "echo", "port": 0, "vlan": 5,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from essd import telemetry
-from essd.errors import EssdError
+from essd.base.errors import EssdError
+from essd.debug import telemetry
 
 
 def section(name: str, data: bytes) -> bytes:

@@ -12,10 +12,10 @@ import pytest
 from test_conform import END, run_event, told
 from test_conform import test_event as event_of
 
-from essd import conform_report, paths, show, testrun
-from essd import testrun_repeat as repeats
-from essd import testrun_screen as screens
-from essd.testrun import Run, StageError
+from essd.base import paths, show
+from essd.conform import report as conform_report
+from essd.testrun import repeat as repeats, screen as screens, testrun
+from essd.testrun.testrun import Run, StageError
 
 # What `pytest -v -n 2 --dist loadfile` prints.
 PYTEST = """\

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from essd import (config_block, paths, setup, topology, topology_cmd, topology_setup,
-                  topology_yaml)
-from essd.config import Config, Drive, End, Host, Switch
-from essd.errors import Mistakes
-from essd.switch import switch_command
-from essd.topology import Topology
-from essd.vm import guest_command
+from essd.base import paths
+from essd.base.errors import Mistakes
+from essd.instance.config import Config, Drive, End, Host, Switch
+from essd.machine.switch import switch_command
+from essd.machine.vm import guest_command
+from essd.settings import block as config_block
+from essd.setup import setup
+from essd.topology import (command as topology_cmd, reader as topology_yaml,
+                           setup as topology_setup, topology)
+from essd.topology.topology import Topology
 
 EXAMPLES = paths.TOP / "examples/topologies"
 FOUR = topology.of_drives(4, "256M", None, 1, True)

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from essd import paths, setup, show, topology, topology_draw, topology_yaml
-from essd.config import Config, Drive, Host
-from essd.setup import Wish
-from essd.topology import Topology
+from essd.base import paths, show
+from essd.instance.config import Config, Drive, Host
+from essd.setup import setup
+from essd.setup.setup import Wish
+from essd.topology import draw as topology_draw, reader as topology_yaml, topology
+from essd.topology.topology import Topology
 
 EXAMPLES = sorted((paths.TOP / "examples/topologies").glob("*.yaml"))
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from essd import trace
-from essd.errors import EssdError
-from essd.instance import Instance
-from essd.paths import TOP
+from essd.base.errors import EssdError
+from essd.base.paths import TOP
+from essd.instance.instance import Instance
+from essd.observe import trace
 
 NUMBERS = {kind.name: number for number, kind in enumerate(trace.KINDS)}
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from essd import tsc
-from essd.config import Config, Host, Link
-from essd.vm import guest_command
+from essd.instance.config import Config, Host, Link
+from essd.machine import tsc
+from essd.machine.vm import guest_command
 
 needs_tsc = pytest.mark.skipif(not tsc.is_steady(), reason="this machine's TSC is not steady")
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from essd.paths import TOP
+from essd.base.paths import TOP
 
 TUTORIALS = sorted((TOP / "docs/tutorials").glob("*.md"))
 BLOCK = re.compile(r"```sh\n(.*?)```\n", re.S)

@@ -16,15 +16,18 @@ from pathlib import Path
 import pytest
 
 import essd
-from essd import (guest_build, paths, prepare, setup, topology_yaml, uml,
-                  uml_build)
-from essd.config import Config, Host, Link, console_log
-from essd.errors import EssdError
-from essd.fw_build import BuildError
-from essd.guest_build import Guest
-from essd.instance import Instance
-from essd.process import start_time
-from essd.uml_build import UmlKernel
+from essd.base import paths
+from essd.base.errors import EssdError
+from essd.base.process import start_time
+from essd.build import guest_build, uml_build
+from essd.build.fw_build import BuildError
+from essd.build.guest_build import Guest
+from essd.build.uml_build import UmlKernel
+from essd.instance.config import Config, Host, Link, console_log
+from essd.instance.instance import Instance
+from essd.machine import uml
+from essd.setup import prepare, setup
+from essd.topology import reader as topology_yaml
 
 # It prints its words, and then what it is told about its cards' carriers.
 KERNEL = """#!/bin/bash

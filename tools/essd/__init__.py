@@ -13,10 +13,9 @@ starts quickly.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .api import (Background, Drive, Event, FaultRule, Faults, Fio, Host, Io, Load,
-                      Part, Port, Report, Result, Scenario, Switch, System, Trace, attach,
-                      up)
-    from .errors import EssdError
+    from .api import (Background, Drive, Event, FaultRule, Faults, Fio, Host, Io, Load, Part,
+                      Port, Report, Result, Scenario, Switch, System, Trace, attach, up)
+    from .base.errors import EssdError
 
 __all__ = ["Background", "Drive", "EssdError", "Event", "FaultRule", "Faults", "Fio", "Host",
            "Io", "Load", "Part", "Port", "Report", "Result", "Scenario", "Switch", "System",
@@ -27,10 +26,10 @@ __version__: str
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from .fw_build import version
+        from .build.fw_build import version
         return version()
     if name == "EssdError":
-        from .errors import EssdError
+        from .base.errors import EssdError
         return EssdError
     if name in __all__:
         from . import api

@@ -14,11 +14,11 @@ import pytest
 
 import essd
 
-from .config import HOST_KINDS, STOCK, console_log
-from .errors import EssdError
+from .base.errors import EssdError
+from .instance.config import HOST_KINDS, STOCK, console_log
 
 if TYPE_CHECKING:
-    from .instance import Instance
+    from .instance.instance import Instance
 
 Factory = Callable[..., "essd.System"]
 LINES = 20          # of each console, in the report of a failed test
@@ -134,7 +134,7 @@ def instances_of(item: pytest.Item) -> "dict[str, Instance]":
     `instances`, or is essd_system.
     """
     from .api.system import open_systems
-    from .instance import Instance
+    from .instance.instance import Instance
     values = getattr(item, "funcargs", {}).values()
     found = [getattr(value, "instance", None) for value in values]
     for value in values:
@@ -151,8 +151,8 @@ def sections(item: pytest.Item) -> Iterator[tuple[str, str]]:
     That is first of all a restart that nobody asked for, then the fault rules of its
     drives and the last lines of all consoles.
     """
-    from . import evidence
     from .api.part import last_lines
+    from .observe import evidence
     for name, instance in instances_of(item).items():
         try:
             config = instance.config
@@ -177,7 +177,7 @@ def sections(item: pytest.Item) -> Iterator[tuple[str, str]]:
 
 def keep_evidence(item: pytest.Item, report: pytest.TestReport, folder: Path) -> None:
     """Copy what is known of a failed test's systems, its captures and its report."""
-    from . import evidence
+    from .observe import evidence
     kept = folder / evidence.folder_name(item.nodeid)
     for name, instance in instances_of(item).items():
         evidence.keep(instance, kept / name)

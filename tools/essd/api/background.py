@@ -6,8 +6,8 @@ import shlex
 import time
 from typing import TYPE_CHECKING
 
-from ..errors import EssdError
-from ..instance import Result
+from ..base.errors import EssdError
+from ..instance.instance import Result
 
 if TYPE_CHECKING:
     from .host import Host

@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .. import mgmt, port, tcp
-from ..config import Link
-from ..errors import EssdError
-from ..instance import Instance
+from ..base.errors import EssdError
+from ..drive import mgmt, port, tcp
+from ..instance.config import Link
+from ..instance.instance import Instance
 from .faults import Faults
 from .part import Part
 from .trace import Trace

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import EssdError
-from ..instance import Instance
+from ..base.errors import EssdError
+from ..instance.instance import Instance
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Faults:
         Without a name it is called rule-1, rule-2 and so on.  EssdError says what is
         wrong with the rule.
         """
-        from ..fault_rules import Wrong, parse_line
+        from ..drive.fault_rules import Wrong, parse_line
         try:
             parse_line(rule)
         except Wrong as wrong:
@@ -51,7 +51,7 @@ class Faults:
 
     def load(self, file: Path | str) -> list[str]:
         """Add all rules of a YAML file, or none if one makes no sense; return their names."""
-        from ..fault_rules import load_file
+        from ..drive.fault_rules import load_file
         rules = [{"rule": rule.text(), "name": rule.name} for rule in load_file(Path(file))]
         return self._add(rules)
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import EssdError
-from .background import POLL_S, Background
+from ..base.errors import EssdError
+from .background import Background, POLL_S
 
 if TYPE_CHECKING:
     from .host import Host

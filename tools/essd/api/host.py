@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..config import SERVICE
-from ..errors import EssdError
-from ..instance import Instance, Result
+from ..base.errors import EssdError
+from ..instance.config import SERVICE
+from ..instance.instance import Instance, Result
 from .background import Background
 from .part import Part
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..instance import Instance
+from ..instance.instance import Instance
 
 if TYPE_CHECKING:
     from .system import System

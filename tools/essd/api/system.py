@@ -7,17 +7,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import chosen, claims, interrupts, mgmt, paths, process, setup, show, steps
-from ..config import STOCK, Config, console_log
-from ..errors import EssdError
-from ..instance import Instance
-from ..temporary import Temporary
+from ..base import chosen, claims, interrupts, paths, process, show
+from ..base.errors import EssdError
+from ..drive import mgmt
+from ..instance import steps
+from ..instance.config import Config, STOCK, console_log
+from ..instance.instance import Instance
+from ..setup import setup
+from ..setup.temporary import Temporary
 from .drive import Drive
 from .host import Host
 from .part import Switch, last_lines
 
 if TYPE_CHECKING:
-    from ..topology import Topology
+    from ..topology.topology import Topology
 
 # The systems that this process has started and not closed.
 _open: "list[System]" = []
@@ -243,7 +246,7 @@ def _add_note(error: BaseException, folder: Path, part: str) -> None:
 
 
 def _configure_topology(found: "Topology", name: str, capture: bool, new: bool) -> Config:
-    from .. import topology_setup
+    from ..topology import setup as topology_setup
     if new:
         topology_setup.forget_for(found, name)
     with setup.half_made(name):
@@ -255,8 +258,10 @@ def _configure(name: str, drives: int, size: str | None, mtu: int | None, cpus: 
                config: Path | str | None, nand: str | None, block: bool,
                straps: Sequence[int], devices: Sequence[str], key: Path | None,
                new: bool, host_kind: str) -> Config:
-    from .. import boot_key, i2c_devices, topology_yaml
-    from ..topology import of_drives
+    from ..machine import i2c_devices
+    from ..storage import boot_key
+    from ..topology import reader as topology_yaml
+    from ..topology.topology import of_drives
     if topology is not None:
         if (drives, size, nand, block, list(straps), list(devices), key, mtu, cpus, host,
                 config, host_kind) != (1, None, None, False, [], [], None, None, 1, True, None,
@@ -284,7 +289,7 @@ def _configure(name: str, drives: int, size: str | None, mtu: int | None, cpus: 
 
 def _start(instance: Instance, config: Config) -> None:
     """Start the parts, bound to this process, and wait until they can be used."""
-    from .. import topology_setup
+    from ..topology import setup as topology_setup
     instance.start(config, bound=True)
     instance.wait_started(60 + 5 * len(config.drives))
     if config.switches or len(config.drives) != 1:

@@ -6,8 +6,8 @@ import threading
 import time
 from collections.abc import Iterator
 
-from ..instance import Instance
-from ..trace import Decoder, Event, Stream, mask_of
+from ..instance.instance import Instance
+from ..observe.trace import Decoder, Event, Stream, mask_of
 
 END_S = 10.0            # for the last events to come after stop()
 

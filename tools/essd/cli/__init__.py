@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 import typer.exceptions
 
-from .. import in_use, interrupts, process, show, system
-from ..errors import EssdError, Mistakes
+from ..base import in_use, interrupts, process, show, system
+from ..base.errors import EssdError, Mistakes
 from . import commands, completion
 from .base import app
 
@@ -23,7 +23,7 @@ __all__ = ["app", "main"]
 
 def show_version(asked: bool) -> None:
     if asked:
-        from .. import fw_build
+        from ..build import fw_build
         show.line(f"essd {fw_build.version()}")
         raise typer.Exit
 

@@ -20,7 +20,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 import typer.core
 
-from .. import chosen
+from ..base import chosen
 from . import completion
 
 RUN = "Run"

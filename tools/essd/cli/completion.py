@@ -15,8 +15,8 @@ from typing import Annotated
 import typer
 import typer.completion
 
-from .. import show
-from ..chosen import check_word
+from ..base import show
+from ..base.chosen import check_word
 
 BASH = """\
 _essd_completion() {
@@ -116,21 +116,21 @@ def starting(words: list[str], incomplete: str) -> list[str]:
 
 def instances(incomplete: str) -> list[str]:
     """Names of running instances and of drives."""
-    from .. import chosen
+    from ..base import chosen
     return starting(chosen.known(), incomplete)
 
 
 def stopped(incomplete: str) -> list[str]:
     """Names of drives that are not running."""
-    from .. import chosen
+    from ..base import chosen
     return starting(sorted({*chosen.kept()} - {*chosen.running()}), incomplete)
 
 
 def parts(incomplete: str) -> list[str]:
     """Names of the parts of all running instances, or else the usual ones."""
-    from .. import chosen
-    from ..errors import EssdError
-    from ..instance import Instance
+    from ..base import chosen
+    from ..base.errors import EssdError
+    from ..instance.instance import Instance
     names: list[str] = []
     for name in chosen.running():
         with contextlib.suppress(EssdError):    # It does not answer.
@@ -140,28 +140,28 @@ def parts(incomplete: str) -> list[str]:
 
 def settings_keys(incomplete: str) -> list[str]:
     """Keys of the drive's configuration, each with the = that follows it."""
-    from .. import settings
+    from ..settings import settings
     return starting([f"{key}=" for key in settings.KEYS], incomplete)
 
 
 def test_stages(incomplete: str) -> list[str]:
-    from .. import testrun
+    from ..testrun import testrun
     return starting(list(testrun.STAGES), incomplete)
 
 
 def scenarios(incomplete: str) -> list[str]:
-    from .. import scenarios as module
+    from ..api import scenarios as module
     return starting(module.names(), incomplete)
 
 
 def lints(incomplete: str) -> list[str]:
-    from .. import lints as module
+    from ..testrun import lints as module
     return starting(module.names(), incomplete)
 
 
 def trace_groups(incomplete: str) -> list[str]:
     """The last of several groups that are separated by commas."""
-    from .. import trace
+    from ..observe import trace
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{word}" for word in starting([*trace.GROUPS, "all"], last)]
 

@@ -3,8 +3,8 @@
 
 from typing import Any
 
-from ..instance import Instance
-from ..metrics import Collector
+from ..instance.instance import Instance
+from ..observe.metrics import Collector
 from .tails import TraceTail
 
 

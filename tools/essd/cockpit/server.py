@@ -22,12 +22,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from .. import metrics, metrics_text, show
-from ..errors import EssdError
-from ..instance import Instance
+from ..base import show
+from ..base.errors import EssdError
+from ..instance.instance import Instance
+from ..observe import metrics, metrics_text
 from . import unproven
 from .actions import Actions
-from .guard import LOGIN, METRICS, Guard, Hosts, Keys
+from .guard import Guard, Hosts, Keys, LOGIN, METRICS
 from .tails import TraceTail, UartTails
 
 EVERY_S = 1.0

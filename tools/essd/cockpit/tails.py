@@ -7,9 +7,9 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from .. import trace
-from ..instance import Instance
-from ..show import printable
+from ..base.show import printable
+from ..instance.instance import Instance
+from ..observe import trace
 
 TAIL_BYTES = 8192
 TRACE_GROUPS = "qp,cm,roce,tcp"

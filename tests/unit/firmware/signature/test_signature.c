@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Signatures of images.  The signature was made by OpenSSL 3.0 with the key of
- * RFC 8032 section 7.1, test 1, through tools/essd/image.py.
+ * RFC 8032 section 7.1, test 1, through tools/essd/storage/image.py.
  */
 #include <setjmp.h>
 #include <stdarg.h>

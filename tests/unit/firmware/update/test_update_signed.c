@@ -2,7 +2,8 @@
 /*
  * A drive with a key starts and accepts signed images only.  The signature was
  * made by OpenSSL 3.0 with the key of RFC 8032 section 7.1, test 1, through
- * tools/essd/image.py, for the image that bed_make_image("signed") makes.
+ * tools/essd/storage/image.py, for the image that bed_make_image("signed")
+ * makes.
  */
 #include "update_bed.h"
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from ... import chosen, show
-from ...errors import EssdError
-from ...instance import Instance
-from ..base import DISTURB, App, AsJson, app
+from ...base import chosen, show
+from ...base.errors import EssdError
+from ...instance.instance import Instance
+from ..base import App, AsJson, DISTURB, app
 
 access = App(
     help="Who may connect: the drive's list of hosts, with their secrets (docs/nvme.md, "
@@ -33,7 +33,7 @@ def list_hosts(ctx: typer.Context, name: Name = "", as_json: AsJson = False) -> 
     """Show the list.  Secrets are never shown."""
     from rich.table import Table
 
-    from ... import access as core
+    from ...drive import access as core
     ctx.obj = {"name": name}
     if ctx.invoked_subcommand is not None:
         return
@@ -66,7 +66,7 @@ def add(ctx: typer.Context, nqn: Nqn, name: Name = "",
         least_group: Annotated[str, typer.Option(
             metavar="GROUP", help="The weakest group that is accepted.")] = "") -> None:
     """Add a host, or change what is named of its entry."""
-    from ... import access as core
+    from ...drive import access as core
     named = {"nqn": nqn, "secret": core.secret_of(secret_file),
              "drive-secret": core.secret_of(drive_secret_file),
              "least-hash": least_hash or None, "least-group": least_group or None}
@@ -78,7 +78,7 @@ def add(ctx: typer.Context, nqn: Nqn, name: Name = "",
 @access.command()
 def remove(ctx: typer.Context, nqn: Nqn, name: Name = "") -> None:
     """Remove a host from the list; its connections go on."""
-    from ... import mgmt
+    from ...drive import mgmt
     mgmt.ask(drive_of(ctx, name), "host-remove", nqn=nqn)
     show.note(f"removed {nqn}")
 
@@ -92,7 +92,7 @@ def disconnect(ctx: typer.Context,
                    "--all", help="End the associations of all hosts.")] = False,
                name: Name = "") -> None:
     """End the associations of a host, or of all (--all); they may connect again."""
-    from ... import mgmt
+    from ...drive import mgmt
     if everybody == bool(nqn):
         raise EssdError("name one host, or use --all")
     drive = drive_of(ctx, name)
@@ -105,7 +105,7 @@ def disconnect(ctx: typer.Context,
 @access.command()
 def exclusive(ctx: typer.Context, name: Name = "") -> None:
     """From now on only hosts on the list may connect."""
-    from ... import mgmt
+    from ...drive import mgmt
     mgmt.ask(drive_of(ctx, name), "hosts-exclusive", on=True)
     show.note("only hosts on the list may connect")
 
@@ -113,7 +113,7 @@ def exclusive(ctx: typer.Context, name: Name = "") -> None:
 @access.command(name="open")
 def open_to_all(ctx: typer.Context, name: Name = "") -> None:
     """From now on hosts that are not on the list may connect, too."""
-    from ... import mgmt
+    from ...drive import mgmt
     mgmt.ask(drive_of(ctx, name), "hosts-exclusive", on=False)
     show.note("every host may connect")
 
@@ -123,6 +123,6 @@ def load(ctx: typer.Context,
          file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file.")],
          name: Name = "") -> None:
     """Make the list that of a YAML file."""
-    from ... import access as core
+    from ...drive import access as core
     count = core.apply_file(drive_of(ctx, name), file)
     show.note(f"the list has {count} host{'' if count == 1 else 's'} now")

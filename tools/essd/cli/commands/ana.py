@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from ... import fleet, show
-from ...instance import Instance
-from ..base import DISTURB, AsJson, Name, command
+from ...base import show
+from ...instance import fleet
+from ...instance.instance import Instance
+from ..base import AsJson, DISTURB, Name, command
 
 
 @command(DISTURB)
@@ -31,7 +32,7 @@ def ana(state: Annotated[str, typer.Argument(
         name: Name = "",
         as_json: AsJson = False) -> None:
     """Show or set how namespaces are reached through each port (docs/nvme.md, "Two ports")."""
-    from ... import ana as core
+    from ...drive import ana as core
     instance = fleet.one(Instance(name), drive)
     if state:
         core.change(instance, state, group, port, round(transition * 1000))

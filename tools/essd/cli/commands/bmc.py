@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from ... import fleet, show
-from ...instance import Instance
-from ..base import LOOK, AsJson, Name, Part, command
+from ...base import show
+from ...instance import fleet
+from ...instance.instance import Instance
+from ..base import AsJson, LOOK, Name, Part, command
 
 
 @command(LOOK)
@@ -18,7 +19,7 @@ def bmc(question: Annotated[str, typer.Argument(
         name: Name = "",
         as_json: AsJson = False) -> None:
     """Ask the drive what a BMC asks it, by NVMe-MI over I2C: docs/bmc.md."""
-    from ... import bmc as bmc_module
+    from ...drive import bmc as bmc_module
     answer = bmc_module.ask(fleet.one(Instance(name), part), question)
     if as_json:
         print(json.dumps(answer, indent=2))

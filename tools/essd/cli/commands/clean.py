@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ... import show
-from ...errors import EssdError, Mistakes
-from ..base import DEVELOP, AsJson, command
+from ...base import show
+from ...base.errors import EssdError, Mistakes
+from ..base import AsJson, DEVELOP, command
 
 
 @command(DEVELOP)
@@ -23,8 +23,7 @@ def clean(kinds: Annotated[list[str] | None, typer.Argument(
 
     With --json, print what would be deleted; nothing is deleted unless --yes is given.
     """
-    from ... import clean as clean_module
-    from ... import instances
+    from ...setup import clean as clean_module, instances
     found = clean_module.find(clean_module.check_kinds(kinds or []))
     size = instances.size_words(sum(entry.size for entry in found))
     if as_json:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ... import paths, show
+from ...base import paths, show
 from .. import completion
-from ..base import DEVELOP, AsJson, command
+from ..base import AsJson, DEVELOP, command
 
 
 @command(DEVELOP)
@@ -67,8 +67,8 @@ def conform(native: Annotated[bool, typer.Option(
 
     Exit status 0 means that every applicable test was run and passed.
     """
-    from ... import conform as conform_module
-    from ...conform_results import Results
+    from ...conform import conform as conform_module
+    from ...conform.results import Results
     options = conform_module.Options(
         native=native, nand=nand, target=target, via=via, ip=ip, peer=peer,
         only=[x for text in only or [] for x in text.split(",") if x], every=every,
@@ -83,7 +83,7 @@ def conform(native: Annotated[bool, typer.Option(
         if list_:
             raise typer.Exit(conform_module.list_tests(options))
         if mutants:
-            from ... import mutants as mutants_module
+            from ...conform import mutants as mutants_module
             raise typer.Exit(mutants_module.command(options, sample))
         if as_json:
             show.only_data()
@@ -151,7 +151,7 @@ def bench(native: Annotated[bool, typer.Option(
                                    "file that --json has written.")] = None,
           ) -> None:
     """Measure the performance of the drive and of Linux nvmet for comparison."""
-    from ... import bench as bench_module
+    from ...bench import bench as bench_module
     bench_module.command(native, seconds, rounds, only, mtu, target, silent, nand,
                          bench_module.Output(as_json, html, compare), block,
                          bench_module.Timing(timing, seed, mips, steady), mount)
@@ -169,7 +169,7 @@ def test(every: Annotated[bool, typer.Option(
          ) -> None:
     """Run every check and test, stage by stage, and show each stage's time."""
     paths.need_checkout("test")
-    from ...testrun import run_tests
+    from ...testrun.testrun import run_tests
     raise typer.Exit(run_tests(every, (only or []) + ["coverage"] * coverage))
 
 
@@ -183,5 +183,5 @@ def lint(names: Annotated[list[str] | None, typer.Argument(
          = False) -> None:
     """Run the checks that need no build: formats, names, documents, types."""
     paths.need_checkout("lint")
-    from ... import lints
+    from ...testrun import lints
     raise typer.Exit(lints.run_lints(names or [], every))

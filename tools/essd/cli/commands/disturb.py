@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ... import fleet, show
-from ...errors import EssdError
-from ...instance import Instance
+from ...base import show
+from ...base.errors import EssdError
+from ...instance import fleet
+from ...instance.instance import Instance
 from .. import completion
-from ..base import DISTURB, AsJson, Name, Part, Parts, command
+from ..base import AsJson, DISTURB, Name, Part, Parts, command
 
 
 @command(DISTURB, "power-cut")
@@ -63,9 +64,7 @@ def reset(part: Parts = "", name: Name = "",
 
 def show_ports(ports: list[dict[str, Any]], lag: dict[str, Any],
                modules: list[dict[str, Any]], as_json: bool) -> None:
-    from ... import modules as modules_module
-    from ... import port as port_module
-    from ... import port_lag
+    from ...drive import modules as modules_module, port as port_module, port_lag
     if as_json:
         print(json.dumps([entry | {"lag": port_lag.of_port(lag, entry["port"]),
                                    "module": modules[entry["port"]]}
@@ -83,7 +82,7 @@ def show_ports(ports: list[dict[str, Any]], lag: dict[str, Any],
 
 
 def show_neighbours(ports: list[dict[str, Any]], as_json: bool) -> None:
-    from ... import neighbours as neighbours_module
+    from ...drive import neighbours as neighbours_module
     if as_json:
         print(json.dumps(ports, indent=2))
         return
@@ -132,10 +131,8 @@ def port(number: Annotated[int | None, typer.Argument(
          as_json: AsJson = False,
          ) -> None:
     """Show the drive's ports; pull a cable, add bit errors, change the link partner."""
-    from ... import modules as modules_module
-    from ... import neighbours as neighbours_module
-    from ... import port as port_module
-    from ... import port_lag
+    from ...drive import (modules as modules_module, neighbours as neighbours_module,
+                          port as port_module, port_lag)
     instance = fleet.one(Instance(name), part)
     instance.status()       # Raises EssdError if the instance is not running.
     wish = port_module.Wish(partner_fec, partner_speed, partner, partner_fault, ber, seed)

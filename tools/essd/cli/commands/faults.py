@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ... import chosen, show
-from ...errors import EssdError
-from ...instance import Instance
-from ..base import DISTURB, App, AsJson, app
+from ...base import chosen, show
+from ...base.errors import EssdError
+from ...instance.instance import Instance
+from ..base import App, AsJson, DISTURB, app
 
 faults = App(
     help="Make things fail by rule: frames, RDMA messages, NVMe commands, the medium, "
@@ -72,7 +72,7 @@ def add(ctx: typer.Context,
             "--as", metavar="NAME", help="Name of the rule.  Default: rule-1, ...")] = "",
         ) -> None:
     """Add one rule, which is in force at once."""
-    from ...fault_rules import Wrong, parse_line
+    from ...drive.fault_rules import Wrong, parse_line
     try:
         parse_line(rule)
     except Wrong as wrong:
@@ -86,7 +86,7 @@ def load(ctx: typer.Context,
          file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file.")],
          name: Name = "", part: Part = "") -> None:
     """Add all rules of a YAML file, or none if one of them makes no sense."""
-    from ...fault_rules import load_file
+    from ...drive.fault_rules import load_file
     rules = load_file(file)
     names = ask(ctx, name, part, "add",
                 rules=[{"rule": rule.text(), "name": rule.name} for rule in rules])

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ... import chosen, fleet, show
-from ...instance import Instance
+from ...base import chosen, show
+from ...instance import fleet
+from ...instance.instance import Instance
 from .. import completion
-from ..base import DEVELOP, App, AsJson, LowerFloor, Name, Part, app, command
+from ..base import App, AsJson, DEVELOP, LowerFloor, Name, Part, app, command
 from .snapshot import Of, instance_of
 
 firmware = App(
@@ -42,7 +43,7 @@ def flash(part: Part = "",
 
     The host stays.  Data that the drive has not flushed are lost, as in `power-cycle`.
     """
-    from ... import reflash
+    from ...debug import reflash
     if as_json:
         show.only_data()
     done = reflash.run(fleet.one(Instance(name), part), slot, back, show.note,
@@ -83,7 +84,7 @@ def print_slots(facts: dict[str, Any], as_json: bool) -> None:
 @firmware.command("list")
 def list_slots(part: Part = "", name: Of = "", as_json: AsJson = False) -> None:
     """Show what the drive's slots hold, which one runs, and which one starts next."""
-    from ... import firmware_update
+    from ...setup import firmware_update
     if as_json:
         show.only_data()
     print_slots(firmware_update.slots(the_drive(name, part)), as_json)
@@ -104,7 +105,7 @@ def pack(output: Annotated[Path, typer.Argument(metavar="FILE",
              help="Its security version: drives that run a higher one refuse it.")] = 0,
          key: Key = None, as_json: AsJson = False) -> None:
     """Make an image that hosts can download; with --key, sign it."""
-    from ... import firmware_update
+    from ...setup import firmware_update
     if as_json:
         show.only_data()
     image = firmware_update.pack(binary, version, security, key, show.note)
@@ -126,7 +127,7 @@ def show_image(file: File, key: Key = None, as_json: AsJson = False) -> None:
 
     Exit status 1 if the signature is not right.
     """
-    from ... import firmware_update
+    from ...setup import firmware_update
     if as_json:
         show.only_data()
     facts = firmware_update.describe(firmware_update.load(file), key)
@@ -140,7 +141,7 @@ def show_image(file: File, key: Key = None, as_json: AsJson = False) -> None:
 def sign(file: File, key: Annotated[Path, typer.Option(
         "--key", metavar="FILE", help="PEM file with the private key.")]) -> None:
     """Sign an image in place."""
-    from ... import firmware_update
+    from ...setup import firmware_update
     file.write_bytes(firmware_update.load(file).sign(key).file())
     show.note(f"{file} is signed")
 
@@ -150,7 +151,7 @@ def make_key(file: Annotated[Path, typer.Argument(
         metavar="FILE", help="PEM file; a new private key is written if it does not "
         "exist.")]) -> None:
     """Make a key for signatures, and print its public key; essd up --boot-key uses the file."""
-    from ... import image
+    from ...storage import image
     public = image.public_key(file) if file.exists() else image.make_key(file)
     print(public.hex())
 
@@ -168,7 +169,7 @@ def update(file: Annotated[Path | None, typer.Argument(
 
     The image of a drive that is off is written into its flash file.
     """
-    from ... import firmware_update
+    from ...setup import firmware_update
     if as_json:
         show.only_data()
     if slot:
@@ -186,7 +187,7 @@ def activate(slot: Annotated[str, typer.Argument(
                  metavar="A|B", autocompletion=completion.slots, help="The slot.")],
              part: Part = "", name: Of = "", as_json: AsJson = False) -> None:
     """Restart the drive with the image that a slot holds."""
-    from ... import firmware_update
+    from ...setup import firmware_update
     if as_json:
         show.only_data()
     chosen.check_word("SLOT", slot, ("A", "B"))

@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
-from ... import chosen, fleet, show
-from ...errors import EssdError
-from ...instance import Instance
+from ...base import chosen, show
+from ...base.errors import EssdError
+from ...instance import fleet
+from ...instance.instance import Instance
 from .. import completion
-from ..base import LOOK, PARTS, AsJson, Name, Part, Parts, command
+from ..base import AsJson, LOOK, Name, PARTS, Part, Parts, command
 from .snapshot import Of, instance_of
 
 
@@ -23,7 +24,7 @@ def console(part: Parts = "",
                 "--log", help="Print the console's output so far, and exit.")] = False,
             ) -> None:
     """Attach this terminal to the drive's UART.  Press Ctrl-] to leave."""
-    from ... import console as console_module
+    from ...drive import console as console_module
     instance = fleet.one(Instance(name), part)
     if log:
         sys.stdout.write(console_module.log(instance).decode(errors="replace"))
@@ -46,7 +47,7 @@ def gdb(options: Annotated[list[str] | None, typer.Argument(
 
     The drive and its hosts are halted together until you say continue.
     """
-    from ... import debugger
+    from ...debug import debugger
     instance = fleet.one(Instance(name), part)
     words = debugger.command(instance, elf, options or [])
     sys.stdout.flush()
@@ -75,7 +76,7 @@ def dump(part: Part = "",
              "trap, or a hang that the watchdog ends (watchdog).")] = "",
          as_json: AsJson = False) -> None:
     """Show why the firmware crashed: function, line, registers, log (docs/crash-dumps.md)."""
-    from ... import crash
+    from ...debug import crash
     if provoke:
         crash.provoke(fleet.one(Instance(instance_of(name)), part), provoke)
         return
@@ -116,9 +117,9 @@ def trace(part: Parts = "",
                                    "file, for ui.perfetto.dev, and print a summary.")]
           = None) -> None:
     """Show events inside the drive as they happen (see docs/tracing.md)."""
-    from ... import trace as trace_module
+    from ...observe import trace as trace_module
     if perfetto is not None:
-        from ...perfetto import PerfettoPrinter
+        from ...observe.perfetto import PerfettoPrinter
         if output is not None or as_json:
             raise EssdError("--perfetto writes a file of its own: leave out --output and "
                             "--json")
@@ -140,7 +141,7 @@ def capture(part: Parts = "",
                 min=0, help="End after this time; 0: when Ctrl-C is pressed.")] = 0,
             ) -> None:
     """Record the frames of a port as pcap: essd capture | wireshark -k -i -"""
-    from ... import capture as capture_module
+    from ...observe import capture as capture_module
     capture_module.run(fleet.one(Instance(name), part), port, write, seconds)
 
 
@@ -150,7 +151,7 @@ def requests(part: Part = "",
              as_json: Annotated[bool, typer.Option(
                  "--json", help="Print JSON (see docs/management.md).")] = False) -> None:
     """Show the NVMe commands that the drive works on, the oldest first."""
-    from ... import requests as requests_module
+    from ...observe import requests as requests_module
     found = requests_module.read(fleet.one(Instance(name), part))
     if as_json:
         print(json.dumps(found, indent=2))
@@ -166,7 +167,7 @@ def tcp(part: Part = "",
         as_json: Annotated[bool, typer.Option(
             "--json", help="Print JSON (see docs/json.md).")] = False) -> None:
     """Show the drive's TCP connections, as ss -ti of Linux shows its own."""
-    from ... import tcp as tcp_module
+    from ...drive import tcp as tcp_module
     found = tcp_module.read(fleet.one(Instance(name), part))
     if as_json:
         print(json.dumps(found, indent=2))
@@ -182,7 +183,7 @@ def namespaces(part: Part = "",
                as_json: Annotated[bool, typer.Option(
                    "--json", help="Print JSON (see docs/json.md).")] = False) -> None:
     """Show the drive's namespaces, and how much of it is free for more."""
-    from ... import namespaces as namespaces_module
+    from ...drive import namespaces as namespaces_module
     found = namespaces_module.read(fleet.one(Instance(name), part))
     if as_json:
         print(json.dumps(found, indent=2))
@@ -198,7 +199,7 @@ def namespaces(part: Part = "",
 def telemetry(file: Annotated[Path, typer.Argument(
                   metavar="FILE", help="What nvme telemetry-log has written.")]) -> None:
     """Show what is in a telemetry dump of the drive: docs/nvme.md, "Telemetry"."""
-    from ... import telemetry as telemetry_module
+    from ...debug import telemetry as telemetry_module
     print(telemetry_module.text(telemetry_module.read(file)))
 
 
@@ -237,5 +238,5 @@ def topology(file: Annotated[Path | None, typer.Argument(
                  help="Name of the instance.  Default: the only one that runs.")] = ""
              ) -> None:
     """Draw a topology in the terminal or as SVG (see docs/topologies.md)."""
-    from ... import topology_cmd
+    from ...topology import command as topology_cmd
     topology_cmd.draw(file, name, svg)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ... import show
+from ...base import show
 from ..base import DEVELOP, app, command
 
 
@@ -20,7 +20,7 @@ def man(folder: Annotated[Path, typer.Argument(
     """
     from typer.main import get_command
 
-    from ... import fw_build
-    from ... import man as man_module
+    from ...build import fw_build
+    from .. import man as man_module
     written = man_module.write(folder, get_command(app), fw_build.version())
     show.note(f"wrote {len(written)} pages into {written[0].parent}")

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ... import show
-from ...errors import EssdError
-from ..base import LOOK, App, AsJson, Part, app
+from ...base import show
+from ...base.errors import EssdError
+from ..base import App, AsJson, LOOK, Part, app
 from .run import can_ask
 from .snapshot import Of, instance_of
 
@@ -67,7 +67,7 @@ def age(part: Part = "", name: Of = "",
     The data stay, unless --fill preconditions the drive.  Then the drive's translation layer
     writes patterns to the array, as if hosts had written them.
     """
-    from ... import nand_look
+    from ...storage import nand_look
     if fill is None and (drive_writes or sequential):
         raise EssdError("media age: --drive-writes and --sequential need --fill PERCENT")
     if not (erasures or reads or bad or days or fill is not None):
@@ -96,7 +96,7 @@ def age(part: Part = "", name: Of = "",
 
 
 def ask_to_overwrite(name: str, part: str, percent: int, yes: bool) -> None:
-    from ... import nand_look
+    from ...storage import nand_look
     instance, _ = nand_look.opened_array(name, part)
     if yes:
         return
@@ -109,7 +109,7 @@ def ask_to_overwrite(name: str, part: str, percent: int, yes: bool) -> None:
 
 
 def run(what: str, part: str, name: str, as_json: bool) -> None:
-    from ... import nand_look
+    from ...storage import nand_look
     if as_json:
         show.only_data()
     done = nand_look.run(what, instance_of(name), part, *(["--json"] if as_json else []))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ...instance import Instance
+from ...instance.instance import Instance
 from ..base import LOOK, Name, command
 
 WithLatency = Annotated[bool, typer.Option(
@@ -23,8 +23,7 @@ def top(name: Name = "",
         as_json: Annotated[bool, typer.Option(
             "--json", help="Print one frame as JSON, and exit.")] = False) -> None:
     """Show drives, ports, hosts and their load in this terminal.  Ctrl-C ends it."""
-    from ... import metrics
-    from ... import top as top_module
+    from ...observe import metrics, top as top_module
     collector = metrics.Collector(Instance(name), latency)
     if as_json:
         print(json.dumps(collector.two_frames(), indent=2))
@@ -35,8 +34,7 @@ def top(name: Name = "",
 @command(LOOK)
 def metrics(name: Name = "", latency: WithLatency = False) -> None:
     """Print the instance's metrics once, in the text format of Prometheus."""
-    from ... import metrics as metrics_module
-    from ... import metrics_text
+    from ...observe import metrics as metrics_module, metrics_text
     frame = metrics_module.Collector(Instance(name), latency).frame()
     sys.stdout.write(metrics_text.text(frame).decode())
 

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from ... import fleet, show
-from ...instance import Instance
-from ..base import DISTURB, AsJson, Name, command
+from ...base import show
+from ...instance import fleet
+from ...instance.instance import Instance
+from ..base import AsJson, DISTURB, Name, command
 
 
 @command(DISTURB)
@@ -26,7 +27,7 @@ def referral(address: Annotated[str, typer.Argument(
              name: Name = "",
              as_json: AsJson = False) -> None:
     """Show or change the referrals of the drive's discovery log (docs/nvme.md, "Discovery")."""
-    from ... import mgmt
+    from ...drive import mgmt
     instance = fleet.one(Instance(name), drive)
     if address:
         mgmt.ask(instance, "referral-remove" if remove else "referral-add",

@@ -10,12 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ... import chosen, fleet, show
-from ...config import DEFAULT_PORTS, HOST_KINDS, STOCK, Config
-from ...errors import EssdError
-from ...instance import Instance
+from ...base import chosen, show
+from ...base.errors import EssdError
+from ...instance import fleet
+from ...instance.config import Config, DEFAULT_PORTS, HOST_KINDS, STOCK
+from ...instance.instance import Instance
 from .. import completion
-from ..base import RUN, AsJson, LowerFloor, Name, Part, Parts, command
+from ..base import AsJson, LowerFloor, Name, Part, Parts, RUN, command
 
 NewName = Annotated[str, typer.Option(
     "--name", metavar="NAME", autocompletion=completion.instances,
@@ -119,16 +120,16 @@ def up(name: NewName = chosen.DEFAULT,
     """
     chosen.check_word("--target", target, ("drive", "nvmet"))
     chosen.check_word("--host-kind", host_kind, HOST_KINDS)
-    from ... import capture_rotation, i2c_devices
-    from ... import nand as nand_module
-    from ... import straps as straps_module
+    from ...machine import i2c_devices, straps as straps_module
+    from ...storage import nand as nand_module
+    from ...supervisor import capture_rotation
     capture_bytes = capture_rotation.parse_limit(capture_size)
     if nand is not None:
         nand_module.parse(nand)     # before anything is built
     pins = straps_module.parse(straps) if straps is not None else []
     devices = i2c_devices.parse_all(device or [], Path.cwd())
     if topology is not None or drives is not None or hosts is not None:
-        from ... import topology_cmd
+        from ...topology import command as topology_cmd
         several = "--topology" if topology else "--drives" if drives else "--hosts"
         for option, is_given in {
                 "--port0": port0, "--port1": port1, "--nqn": nqn, "--media": media,
@@ -144,8 +145,10 @@ def up(name: NewName = chosen.DEFAULT,
                                           block, pins, devices, boot_key,
                                           lower_floor, host_kind))
         return
-    from ... import boot_key as boot_key_module
-    from ... import claims, outside, setup
+    from ...base import claims
+    from ...machine import outside
+    from ...setup import setup
+    from ...storage import boot_key as boot_key_module
     instance = Instance(name)
     if instance.is_running:
         raise EssdError(f"instance {name} is running already: stop it with "
@@ -184,8 +187,8 @@ def up(name: NewName = chosen.DEFAULT,
 
 def start_instance(instance: Instance, config: Config, halt: bool) -> None:
     """Start one drive, or nvmet, and wait until its host can use it."""
-    from ... import interrupts
-    from ...steps import Job, wait_target
+    from ...base import interrupts
+    from ...instance.steps import Job, wait_target
     try:
         instance.start(config, bound=True)
         instance.wait_started()
@@ -218,7 +221,8 @@ def down(name: Annotated[str, typer.Option(
              "--all", help="Stop every running instance.")] = False,
          ) -> None:
     """Stop everything that `up` started.  The drive keeps its data."""
-    from ... import mgmt, paths
+    from ...base import paths
+    from ...drive import mgmt
     if every:
         names = sorted({*(p.parent.name for p in paths.runtime().glob("*/state.json")),
                         *chosen.running()})
@@ -238,8 +242,8 @@ def down(name: Annotated[str, typer.Option(
 
 
 def print_status(status: dict[str, Any]) -> None:
-    from ... import port_lag
-    from ... import status as status_module
+    from ...drive import port_lag
+    from ...observe import status as status_module
     show.console.print(status_module.parts_table(status))
     for line in (*status_module.cable_lines(status), *status_module.firmware_lines(status),
                  *status_module.tcp_lines(status), *status_module.ana_lines(status)):
@@ -251,7 +255,7 @@ def print_status(status: dict[str, Any]) -> None:
 @command(RUN, "list")
 def list_instances(as_json: AsJson = False) -> None:
     """List all instances and drives, also those that are stopped."""
-    from ... import instances
+    from ...setup import instances
     show.listing(instances.all_facts(), as_json, instances.table,
                  "there is no drive yet: create one with "
                  f"{chosen.hint(chosen.DEFAULT, 'up')}")
@@ -267,7 +271,7 @@ def remove(name: Annotated[str, typer.Argument(
            yes: Annotated[bool, typer.Option(
                "--yes", "-y", help="Do not ask.")] = False) -> None:
     """Delete a stopped drive with its data, its identity and its logs."""
-    from ... import instances
+    from ...setup import instances
     found = instances.check_removable(name)
     size = instances.size_words(instances.disk_bytes(*found))
     if not yes:
@@ -291,7 +295,7 @@ def status(part: Annotated[str, typer.Option(
            as_json: AsJson = False,
            ) -> None:
     """Show what is running.  Exit status 1 if a part has crashed or restarted."""
-    from ... import status as status_module
+    from ...observe import status as status_module
     instance = Instance(name)
     facts = status_module.facts(instance, part)
     if as_json:
@@ -316,7 +320,7 @@ def host(command: Annotated[list[str] | None, typer.Argument(
 
     A command's output and exit status become those of `essd host`.
     """
-    from ...status import GUESTS, kind_of
+    from ...observe.status import GUESTS, kind_of
     instance = Instance(name)
     parts = instance.status()["parts"]
     guests = [name for name in parts
@@ -358,7 +362,8 @@ def config(file: Annotated[Path | None, typer.Argument(
                               "that stay in force until the next start.")] = False,
            ) -> None:
     """Show or change the drive's configuration (see docs/configuration.md)."""
-    from ... import settings, settings_cmd
+    from ...settings import settings
+    from ...setup import settings_cmd
     instance = fleet.one(Instance(name), part)
     has_changes = file is not None or bool(words)
     if restart and (check or not has_changes):
@@ -399,7 +404,7 @@ def save(what: WhatToSave = "", part: Parts = "", name: Name = "", as_json: AsJs
     A snapshot has the state of the whole system, which runs on.  Without a name, the
     drive's state is saved and its process ends, as if it were suspended; `load` resumes it.
     """
-    from ... import snapshots
+    from ...storage import snapshots
     part = part_to_save(what, part)
     if not part and snapshots.is_snapshot(Instance(name), what):
         if as_json:
@@ -434,7 +439,7 @@ def load(what: WhatToSave = "", part: Parts = "", name: Name = "") -> None:
 
     Without a name, resume the drive in a new process from the state that `save` wrote.
     """
-    from ... import snapshots
+    from ...storage import snapshots
     part = part_to_save(what, part)
     if not part and snapshots.is_snapshot(Instance(name), what):
         with show.busy(f"loading {what}"):
@@ -459,7 +464,7 @@ def demo(keep: Annotated[bool, typer.Option(
              help="Folder for the report.  Default: a new one in the cache.")] = None,
          ) -> None:
     """Boot the drive and Linux hosts, use the drive, and report the results."""
-    from ...demo import run_demo
+    from ...demo.demo import run_demo
     run_demo(target, keep, report)
 
 
@@ -467,7 +472,7 @@ def demo(keep: Annotated[bool, typer.Option(
 def doctor(as_json: AsJson = False,
            ) -> None:
     """Check whether this machine has what essd needs, and say how to get the rest."""
-    from ... import doctor as doctor_module
+    from ...setup import doctor as doctor_module
     findings = doctor_module.examine()
     if as_json:
         print(json.dumps([{"subject": finding.subject, "ok": finding.ok,

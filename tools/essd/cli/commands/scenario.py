@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ... import show
+from ...base import show
 from .. import completion
-from ..base import RUN, App, AsJson, app
+from ..base import App, AsJson, RUN, app
 
 scenario = App(
     help="Try one use of the drives, such as a RAID of which one drive dies, and write a "
@@ -22,7 +22,7 @@ def list_scenarios(as_json: AsJson = False) -> None:
     """List the scenarios."""
     from rich.table import Table
 
-    from ... import scenarios
+    from ...api import scenarios
     found = scenarios.listing()
     if as_json:
         print(json.dumps(found, indent=2))
@@ -51,5 +51,5 @@ def run_scenario(
 
     The exit status is 0 if everything that the scenario checks holds.
     """
-    from ... import scenarios
+    from ...api import scenarios
     raise typer.Exit(scenarios.command(scenarios.load(name), topology, out, as_json))

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from ... import chosen, show
+from ...base import chosen, show
 from .. import completion
-from ..base import RUN, AsJson, command
+from ..base import AsJson, RUN, command
 
 Of = Annotated[str, typer.Option(
     "--name", metavar="NAME", show_default=False, autocompletion=completion.instances,
@@ -25,7 +25,7 @@ def list_snapshots(remove: Annotated[str, typer.Option(
                    name: Of = "",
                    as_json: AsJson = False) -> None:
     """List the snapshots of an instance, or delete one."""
-    from ... import snapshots
+    from ...storage import snapshots
     name = instance_of(name)
     if remove:
         snapshots.remove(name, remove)
@@ -40,7 +40,7 @@ def fork(snapshot: Annotated[str, typer.Argument(help="Name of the snapshot.")],
          new: Annotated[str, typer.Argument(help="Name of the new instance.")],
          name: Of = "") -> None:
     """Start a second instance from a snapshot: both go on from the same state."""
-    from ... import snapshots
+    from ...storage import snapshots
     with show.busy(f"starting {new}"):
         instance = snapshots.fork(instance_of(name), snapshot, new)
     show.note(f"{new} runs from the snapshot {snapshot}: {instance.hint('status')}")

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd bench --native`: measure the drive with essd's own initiator.
+
+Without a Linux host, the drive itself limits the results.  The initiator
+(tests/bench) listens on the socket that the drive's netdev connects to, once for
+each workload.  The time from starting QEMU to a connection on port 4420 and the
+cost of an idle drive are measured too.
+"""
+
+import contextlib
+import dataclasses
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from ..base import claims, cpu, interrupts, show
+from ..base.errors import EssdError, LOOK_UP_S
+from ..build import native_build
+from ..instance.config import Config, console_log, part_file, process_log
+from ..machine.drive import drive_command
+from ..setup import setup
+from ..setup.setup import Wish
+from .report import Result
+
+if TYPE_CHECKING:
+    from .bench import Output
+
+NAME = "bench-native"
+IDLE_S = 3.0
+SETTLE_S = 1.0
+SILENT_END_S = 12.0     # the drive's retries to a silent host end after 8 s
+SILENT_MOST = 60        # hosts
+SILENT_MOST_S = 4       # so that they do not end during a measurement
+SPAN_MIB = 256          # of the medium, which the workloads use
+FILL = "128k-write-qd64"
+WORKLOADS = ("4k-randread-qd1", "4k-randread-qd64", "4k-randwrite-qd1",
+             "4k-randwrite-qd64", "128k-read-qd64", "128k-write-qd64")
+
+
+@dataclass(frozen=True)
+class Row:
+    workload: str
+    iops: float
+    mb_s: float
+    mean_us: float
+    p99_us: float
+    drive_cpu: float            # CPU seconds per million I/Os
+    initiator_cpu: float
+    target: str = "drive"       # or what --nand compares: "block" and "nand"
+
+
+@dataclass(frozen=True)
+class Facts:
+    power_on_s: float           # from starting QEMU to a connection on 4420
+    idle_mib: float
+    idle_cpu: float             # fraction of one core
+    loaded_mib: float
+
+
+def build_initiator() -> Path:
+    """Build the initiator for this machine, without sanitizers."""
+    return native_build.native_program("fast", "tests/bench/native_initiator",
+                                  "the initiator")
+
+
+class Bench:
+    def __init__(self, config: Config, program: Path, folder: Path,
+                 mtu: int) -> None:
+        assert config.drive is not None
+        self.config = config
+        self.nqn = config.drive.nqn
+        self.link = config.link(0)
+        self.program = program
+        self.folder = folder
+        self.mtu = mtu
+
+    def initiator(self, workload: str, seconds: float, silent: int = 0,
+                  span_mib: int = SPAN_MIB) -> "subprocess.Popen[str]":
+        """Start the initiator; it listens when this function returns."""
+        socket = self.link.socket(self.folder)
+        socket.unlink(missing_ok=True)
+        process = subprocess.Popen(
+            [self.program, "--listen", socket, "--nqn", self.nqn,
+             "--peer", self.link.target_address,
+             "--local", self.link.hosts[0].partition("/")[0],
+             "--mtu", str(self.mtu), "--seconds", str(seconds),
+             "--only", workload, "--silent", str(silent), "--span-mib", str(span_mib)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        while not socket.exists() and process.poll() is None:
+            time.sleep(0.002)
+        return process
+
+    def result(self, process: "subprocess.Popen[str]", timeout_s: float) -> Any:
+        try:
+            output, errors = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate(timeout=LOOK_UP_S)
+            raise EssdError("the initiator got no connection or no answer within "
+                            f"{timeout_s:.0f} s; see {console_log(self.folder, 'drive')}"
+                            ) from None
+        except interrupts.INTERRUPTS:
+            process.kill()
+            raise
+        if process.returncode != 0:
+            last = (errors.strip() or output.strip()).splitlines()[-1:]
+            raise EssdError(f"the initiator failed: {''.join(last)}; see "
+                            f"{console_log(self.folder, 'drive')}")
+        return json.loads(output)
+
+    def load(self, workload: str, seconds: float, silent: int,
+             span_mib: int = SPAN_MIB) -> Any:
+        return self.result(self.initiator(workload, seconds, silent, span_mib),
+                           seconds + 60)
+
+    @contextlib.contextmanager
+    def drive(self) -> Iterator["subprocess.Popen[bytes]"]:
+        """Run the drive's QEMU; end it in any case."""
+        part_file(self.folder, "drive", "").mkdir(exist_ok=True)
+        with open(process_log(self.folder, "drive"), "w", encoding="utf-8") as log:
+            process = subprocess.Popen(drive_command(self.config, self.folder),
+                                       stdin=subprocess.DEVNULL, stdout=log,
+                                       stderr=log)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(LOOK_UP_S)
+
+    def measure(self, pid: int, workload: str, seconds: float,
+                silent: int = 0) -> Row:
+        """Measure a workload, beside so many hosts that fall silent."""
+        before = cpu.seconds(pid)
+        reply = self.load(workload, seconds, silent)["workloads"][0]
+        spent = cpu.seconds(pid) - before
+        million = reply["ios"] / 1e6
+        name = f"{workload} beside {silent} silent hosts" if silent else workload
+        return Row(name, reply["iops"], reply["mb_per_s"], reply["mean_us"],
+                   reply["p99_us"], spent / million, reply["cpu_s"] / million)
+
+
+def wanted_workloads(only: str, names: tuple[str, ...] = WORKLOADS) -> list[str]:
+    wanted = [name for name in names if only.lower() in name]
+    if not wanted:
+        raise EssdError(f"--only {only}: no workload contains this text; use "
+                        f"{', '.join(names)}")
+    return wanted
+
+
+def run(bench: Bench, seconds: float, only: str,
+        silent: int) -> tuple[list[Row], Facts]:
+    wanted = wanted_workloads(only)
+    first = bench.initiator(FILL, 1.0)
+    power_on = time.monotonic()
+    with bench.drive() as process:
+        # The first workload writes all blocks, so that no read hits unallocated
+        # media.
+        power_on_s = bench.result(first, 60)["connected_s"] - power_on
+        show.line(f"port 4420 answers {power_on_s:.2f} s after power on")
+        rows = []
+        for name in wanted:
+            rows.append(bench.measure(process.pid, name, seconds))
+            show.line(f"{name}: {rows[-1].iops:.0f} IOPS")
+        for name in wanted if silent else ():
+            rows.append(bench.measure(process.pid, name, min(seconds, SILENT_MOST_S),
+                                      silent))
+            show.line(f"{rows[-1].workload}: {rows[-1].iops:.0f} IOPS")
+            time.sleep(SILENT_END_S)
+        loaded_mib = cpu.resident_mib(process.pid)
+    with bench.drive() as process:
+        time.sleep(SETTLE_S)
+        before = cpu.seconds(process.pid)
+        time.sleep(IDLE_S)
+        idle = (cpu.seconds(process.pid) - before) / IDLE_S
+        idle_mib = cpu.resident_mib(process.pid)
+    return rows, Facts(power_on_s, idle_mib, idle, loaded_mib)
+
+
+def show_rows(rows: list[Row], facts: Facts) -> None:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("workload", "IOPS", "MB/s", "mean us", "p99 us", "CPU",
+                    "initiator CPU"):
+        table.add_column(heading, no_wrap=True,
+                         justify="left" if heading == "workload" else "right")
+    for row in rows:
+        table.add_row(row.workload, f"{row.iops:.0f}", f"{row.mb_s:.1f}",
+                      f"{row.mean_us:.0f}", f"{row.p99_us:.0f}",
+                      f"{row.drive_cpu:.1f}", f"{row.initiator_cpu:.1f}")
+    show.console.print(table)
+    show.line("CPU: CPU seconds of the drive's QEMU process per million I/Os; "
+              "initiator CPU: the same for the initiator")
+    show.line(f"power on to a connection on 4420: {facts.power_on_s:.2f} s; memory: "
+              f"{facts.idle_mib:.0f} MiB idle, {facts.loaded_mib:.0f} MiB after the "
+              f"load; idle CPU: {100 * facts.idle_cpu:.1f}% of a core")
+
+
+def command(seconds: int, only: str, mtu: int, silent: int, output: "Output",
+            earlier: list[Result] | None, block: bool = False,
+            nand: str | None = None) -> None:
+    """Run `essd bench --native`."""
+    if not 0 <= silent <= SILENT_MOST:
+        raise EssdError(f"--silent {silent}: use 0 to {SILENT_MOST} hosts")
+    program = build_initiator()
+    with claims.claimed(NAME, "essd bench"):
+        rows, facts = run_new(seconds, only, mtu, silent, program, block, nand)
+    if not output.as_json:
+        show_rows(rows, facts)
+    output.write({"workloads": [dataclasses.asdict(r) for r in rows],
+                  **dataclasses.asdict(facts)}, earlier,
+                 "essd bench --native: the drive alone")
+
+
+def run_new(seconds: int, only: str, mtu: int, silent: int, program: Path, block: bool,
+            nand: str | None) -> tuple[list[Row], Facts]:
+    """Measure a new drive, whose name is claimed, and delete it."""
+    setup.forget(NAME)
+    try:
+        config = setup.configure(Wish(name=NAME, mtu=mtu, host=False, block=block,
+                                      nand=nand))
+        with tempfile.TemporaryDirectory(prefix="essd-bench-") as folder:
+            return run(Bench(config, program, Path(folder), mtu), seconds, only,
+                              silent)
+    finally:
+        with interrupts.ignored():
+            setup.forget(NAME)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Builds guests that have more packages than the default one.
+
+A folder describes such a guest: `packages.txt` and `modules.txt` list what it has
+beside the default guest's packages and modules, `skip.txt` replaces guest/skip.txt, and
+the files in `rootfs` are laid over the root file system.  All but `packages.txt` may be
+missing.  A host of a topology names the folder (docs/topologies.md).  The kernel's
+configuration is in /boot, where test suites look up what the kernel can do.
+
+Each variant is a guest of its own in the cache, with its own kernel, keys and root.
+"""
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+from ..base import paths
+from ..base.errors import EssdError
+from . import guest_build
+from .fw_build import BuildError, Progress
+from .guest_build import Apt, Guest, Modules
+
+PACKAGES = "packages.txt"
+
+
+def check(folder: Path) -> Path:
+    """The folder with its full path; EssdError if it does not describe a guest."""
+    if not (folder / PACKAGES).is_file():
+        raise EssdError(f"{folder} does not describe a guest: there is no file "
+                        f"{folder / PACKAGES}")
+    return folder.resolve()
+
+
+def read_list(file: Path) -> list[str]:
+    """The lines of a list without comments and empty lines; none without the file."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return [line for line in (x.split("#")[0].strip() for x in lines) if line]
+
+
+def cache_folder() -> Path:
+    return paths.cache() / "guest-variants"
+
+
+def key(folder: Path) -> str:
+    """A hash of everything that this guest is made of."""
+    total = hashlib.sha256(guest_build.guest_key().encode())
+    total.update(Path(__file__).read_bytes())
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        total.update(path.relative_to(folder).as_posix().encode() + b"\0")
+        total.update(path.read_bytes() + b"\0")
+    return total.hexdigest()[:16]
+
+
+def is_built(folder: Path) -> bool:
+    return (cache_folder() / key(folder)).exists()
+
+
+def ensure(folder: Path, progress: Progress) -> Guest:
+    """Return the guest; build it first if its inputs have changed."""
+    target = cache_folder() / key(folder)
+    return Guest(guest_build.ensure_built(cache_folder(), target,
+                                          lambda: build(folder, target, progress)))
+
+
+def check_packages(folder: Path) -> None:
+    """EssdError if Debian does not have all packages that the folder lists."""
+    log = build_log(folder)
+    with paths.locked(cache_folder() / "lock"):
+        apt = package_lists(log)
+        apt.get("update")
+        try:
+            apt.resolve(packages(folder), [])
+        except BuildError as error:
+            raise EssdError(f"{folder / PACKAGES}: {error}") from None
+
+
+def packages(folder: Path) -> list[str]:
+    """The packages of the guest without those that they depend on."""
+    return guest_build.read_list(PACKAGES) + read_list(folder / PACKAGES)
+
+
+def package_lists(log: Path) -> Apt:
+    """apt with the package lists that all variants share."""
+    return Apt(cache_folder() / "apt", paths.cache() / "debs", log)
+
+
+def build_log(folder: Path) -> Path:
+    """An empty log.  The key is in its name, because folders have the same name."""
+    log = paths.cache() / "log" / f"guest-{folder.name}-build-{key(folder)}.log"
+    log.parent.mkdir(exist_ok=True)
+    log.write_text("")
+    return log
+
+
+def compile_python(root: Path, log: Path) -> None:
+    """Compile the guest's Python modules: that takes an emulated guest minutes.
+
+    The guest's own Python does it, started with the guest's loader and libraries.
+    """
+    found = sorted((root / "usr/bin").glob("python3.[0-9]*"))
+    if not found:
+        return
+    guest_build.run(log, root / "usr/lib64/ld-linux-x86-64.so.2", "--library-path",
+                    root / "usr/lib/x86_64-linux-gnu", found[0], "-I", "-m", "compileall",
+                    "-q", "--invalidation-mode", "unchecked-hash", "-s", root,
+                    root / "usr/lib/python3", root / "usr/lib" / found[0].name,
+                    env={**os.environ, "PYTHONHOME": str(root / "usr")})
+
+
+def build(folder: Path, target: Path, progress: Progress) -> None:
+    log = build_log(folder)
+    work = target.with_name(f"{target.name}.{os.getpid()}")
+    root = work / "root"
+    try:
+        root.mkdir(parents=True)
+        work.chmod(0o700)
+        versions = fill_root(folder, root, log, progress)
+        prepare_kernel(folder, work, root, log, progress)
+        progress("making the root file system")
+        configs = {path.name: path.read_bytes() for path in (root / "boot").glob("config-*")}
+        guest_build.finish_root(root, log)
+        for name, text in configs.items():
+            (root / "boot").mkdir(exist_ok=True)
+            (root / "boot" / name).write_bytes(text)
+        if (folder / "rootfs").is_dir():
+            shutil.copytree(folder / "rootfs", root, dirs_exist_ok=True, symlinks=True)
+        guest_build.make_keys(work, root, log)
+        guest_build.run(log, "mksquashfs", root, work / "root.squashfs", "-all-root",
+                        "-noappend", "-no-progress", "-comp", "lz4", "-processors",
+                        str(os.cpu_count() or 1))
+        (work / "versions").write_text(
+            "".join(f"{n} {v}\n" for n, v in sorted(versions.items())))
+        shutil.rmtree(root)
+        work.rename(target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def fill_root(folder: Path, root: Path, log: Path,
+              progress: Progress) -> dict[str, str]:
+    """Fetch and unpack the packages; return their versions."""
+    progress("reading the package lists")
+    apt = package_lists(log)
+    apt.get("update")
+    skip = (read_list(folder / "skip.txt") if (folder / "skip.txt").exists()
+            else guest_build.read_list("skip.txt"))
+    versions = apt.resolve(packages(folder), skip)
+    progress(f"fetching {len(versions)} packages")
+    archives = apt.fetch(versions)
+    progress("unpacking the packages")
+    guest_build.unpack(archives, root, log)
+    progress("compiling Python modules")
+    compile_python(root, log)
+    return versions
+
+
+def prepare_kernel(folder: Path, work: Path, root: Path, log: Path,
+                   progress: Progress) -> None:
+    """Extract the kernel, keep the wanted modules, write the initramfs."""
+    progress("preparing the kernel and its modules")
+    kernel, = (root / "boot").glob("vmlinuz-*")
+    guest_build.kernel_elf(kernel.read_bytes(), work / "vmlinux", log)
+    lines = [line.split() for line in
+             guest_build.read_list("modules.txt") + read_list(folder / "modules.txt")]
+    modules = Modules(root, log)
+    modules.prune([words[0] for words in lines])
+    early = [words[0] for words in lines if "initrd" in words]
+    (work / "initrd").write_bytes(
+        guest_build.initramfs(root, modules.load_order(early)))

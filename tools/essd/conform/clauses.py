@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Update the table of tested clauses in docs/conformance.md.
+
+    PYTHONPATH=tools python3 -m essd.conform.clauses ESSD_CONFORM
+
+reads the program's list of tests and replaces the text between the two marks.  The
+clauses without a test are listed by hand, below the marks.
+"""
+
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from ..base.paths import TOP
+
+DOCUMENT = TOP / "docs" / "conformance.md"
+BEGIN = "<!-- clauses: made by tools/essd/conform/clauses.py -->"
+END = "<!-- clauses: end -->"
+
+# (pattern of a specification in the list, its full name); the first match counts
+SPECIFICATIONS = (
+    (r"IBTA(?: Vol 1)?", "IBTA Vol 1"),
+    (r"NVMe-oF(?: 1\.1)?", "NVMe-oF 1.1"),
+    (r"NVM Command Set (1\.\d)", r"NVM Command Set \1"),
+    (r"(?:NVMe Base|NVMe|Base) 2\.0", "NVMe Base 2.0"),
+    (r"OCP DC NVMe SSD 2\.0", "OCP Datacenter NVMe SSD 2.0"),
+    (r"NVMe TP (\d+)", r"NVMe TP \1"),
+    (r"NVMe 1\.2\.1", "NVMe Base 1.2.1"),
+    (r"NVMe(?: 1\.4)?", "NVMe Base 1.4"),
+    (r"NVM Command Set(?: 1\.0)?", "NVM Command Set 1.0"),
+    (r"(RFC \d+|IEEE [\d.]+[A-Za-z]*)(?:-\d+)?", r"\1"),
+)
+NO_SPECIFICATION = r"data sheet$|docs/"
+CLAUSE = r"(?:(?:[A-Z]{0,2}\d+[A-Z]?|[A-Z](?=\.\d))(?:\.\d+[a-z]?)*)"
+LINE = re.compile(r"^([a-z]+\.\S+) +(\S.*?)(?:  +|$)")
+
+
+def read_list(text: str) -> list[tuple[str, str]]:
+    """The (identifier, clauses) of each test in the list."""
+    found = [LINE.match(line) for line in text.splitlines() if line.strip()]
+    if None in found or not found:
+        raise SystemExit("this program does not print a list like essd_conform --list --all")
+    return [(match[1], match[2]) for match in found if match]
+
+
+def clauses(text: str) -> Iterable[tuple[str, str]]:
+    """(specification, clause): "NVMe 1.4 4.2, 6.1; RFC 768 Length" has three.
+
+    A number without a specification belongs to the one before it.  What is no
+    specification, such as "data sheet", has no clauses.
+    """
+    name = ""
+    for part in re.split(r"[,;] *", text):
+        words, is_named = part.strip(), False
+        for pattern, full in SPECIFICATIONS:
+            match = re.match(rf"{pattern}(?: |$)", words)
+            if match:
+                name, words, is_named = match.expand(full), words[match.end():], True
+        found = re.match(CLAUSE, words)
+        if name and found:
+            yield name, found[0]
+        elif is_named and name.startswith(("RFC", "IEEE", "NVMe TP", "OCP")):
+            yield name, ""
+        elif not is_named:
+            name = ""
+
+
+def unknown(tests: list[tuple[str, str]]) -> list[str]:
+    """What tests name as a specification and SPECIFICATIONS does not list."""
+    parts = {part.strip() for _, text in tests for part in text.split(";")}
+    return sorted(part for part in parts
+                  if not re.match(rf"{NO_SPECIFICATION}|{CLAUSE}", part)
+                  and not list(clauses(part)))
+
+
+def order(clause: str) -> tuple[object, ...]:
+    parts = re.findall(r"[A-Z]+|\d+", clause)
+    return tuple((part.isalpha(), int(part) if part.isdigit() else 0, part)
+                 for part in parts)
+
+
+def table(tests: list[tuple[str, str]]) -> str:
+    lines = ["| specification | clauses with tests (how many) |", "| --- | --- |"]
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for _, text in tests:
+        for name, clause in dict.fromkeys(clauses(text)):
+            found[name][clause] += 1
+    for name in sorted(found, key=lambda n: (n.split()[0], order(n))):
+        numbers = ", ".join(f"{clause or 'whole'} ({found[name][clause]})"
+                            for clause in sorted(found[name], key=order))
+        lines.append(f"| {name} | {numbers} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    if len(sys.argv) != 2:
+        raise SystemExit("usage: conform_clauses ESSD_CONFORM")
+    done = subprocess.run([sys.argv[1], "--list", "--all"], check=True, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+    tests = read_list(done.stdout)
+    if unknown(tests):
+        raise SystemExit("SPECIFICATIONS in tools/essd/conform/clauses.py has no row for "
+                         + ", ".join(unknown(tests)))
+    text = DOCUMENT.read_text(encoding="utf-8")
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not (begin and end):
+        raise SystemExit(f"{DOCUMENT.name} has no {BEGIN} ... {END}")
+    DOCUMENT.write_text(f"{head}{BEGIN}\n{table(tests)}\n{END}{tail}",
+                        encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

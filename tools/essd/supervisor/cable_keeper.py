@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The supervisor's cables: which are plugged, and what their ends are told.
+
+When a drive's port loses its link, the host's card loses its carrier, because a
+closed socket alone does not change the guest's carrier.
+"""
+
+import contextlib
+import re
+from typing import TYPE_CHECKING, Any
+
+from qemu.qmp.error import QMPError
+
+from ..instance.config import Config
+from ..machine.drive import cable_command, port_link_query, port_set
+from ..machine.vm import cables_connected, network_query
+from .part import Part, SwitchPart
+
+if TYPE_CHECKING:
+    from .supervisor import Supervisor
+
+
+class Cable:
+    """One cable, and the conditions under which the host sees a carrier."""
+
+    def __init__(self) -> None:
+        self.plugged = True
+        self.connected = False
+        self.port_up: bool | None = None    # as the drive reports; None: unknown
+        # Link partner properties, which are kept over the drive's power cycles.
+        self.partner: dict[str, Any] = {}
+
+    @property
+    def carrier(self) -> bool:
+        return self.plugged and self.connected and self.port_up is not False
+
+
+class CableKeeper(dict[int, Cable]):
+    """All cables of an instance, by number."""
+
+    def __init__(self, supervisor: "Supervisor") -> None:
+        super().__init__((link.number, Cable()) for link in supervisor.config.links)
+        self.supervisor = supervisor
+
+    @property
+    def config(self) -> Config:
+        return self.supervisor.config
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        return self.supervisor.parts
+
+    async def ask_links(self, part: Part) -> None:
+        """Read the link states: a port may have come up before QMP was connected."""
+        for port, link in self.config.ports_of(part.name).items():
+            with contextlib.suppress(QMPError, ValueError):
+                up = await part.execute(*port_link_query(port))
+                # An event that arrived in the meantime is more recent.
+                if self[link.number].port_up is None:
+                    self[link.number].port_up = bool(up)
+            await self.set_carrier(link.number)
+
+    async def read_connections(self, host: Part) -> None:
+        """Read which cables are connected: QEMU sends events to a client only after
+        their connection is set up, and now and then none on a loaded machine."""
+        with contextlib.suppress(QMPError, ValueError):
+            text = await host.execute(*network_query())
+            for number, connected in cables_connected(str(text)).items():
+                if number in self:
+                    self[number].connected = connected
+
+    async def tell_partners(self, part: Part) -> None:
+        """Set the link partners' properties in a new process of the drive."""
+        for port, link in self.config.ports_of(part.name).items():
+            for name, value in self[link.number].partner.items():
+                with contextlib.suppress(QMPError):
+                    await part.execute(*port_set(port, name, value))
+
+    def parts_at(self, number: int) -> list[tuple[Part, int]]:
+        """The running parts at a cable's ends, and the cable's port at each."""
+        return [(self.parts[end.part], end.port) for end in self.config.link(number).ends
+                if end.part in self.parts and self.parts[end.part].qmp is not None]
+
+    async def set_carrier(self, number: int) -> None:
+        """Make the hosts' cards agree with the state of their cable."""
+        for part, _ in self.parts_at(number):
+            if part.is_host:
+                with contextlib.suppress(QMPError):
+                    await part.execute("set_link", {"name": f"port{number}",
+                                                    "up": self[number].carrier})
+
+    async def tell_drive(self, number: int) -> None:
+        """Pull or plug the cable at the drive's or the peer's end."""
+        for part, port in self.parts_at(number):
+            if not part.is_host:
+                with contextlib.suppress(QMPError):
+                    await part.execute(*cable_command(
+                        port if part.is_drive else number,
+                        self[number].plugged))
+
+    async def tell_switches(self, number: int) -> None:
+        """Pull or plug the cable at the switches' ends."""
+        for end in self.config.link(number).ends:
+            switch = self.parts.get(end.part)
+            if isinstance(switch, SwitchPart) and switch.has_monitor:
+                state = "up" if self[number].plugged else "down"
+                with contextlib.suppress(ValueError, OSError):
+                    await switch.ask(f"set port={end.port} link={state}")
+
+    async def plug(self, number: int, plugged: bool) -> None:
+        cable = self[number]
+        cable.plugged = plugged
+        await self.set_carrier(number)
+        await self.tell_drive(number)
+        await self.tell_switches(number)
+        self.supervisor.say(f"{self.config.link(number).label} "
+                            f"{'plugged' if plugged else 'unplugged'}")
+        self.supervisor.tell("cable", port=number, plugged=plugged)
+
+    async def on_stream(self, event: dict[str, Any]) -> None:
+        """A host's QEMU has connected or disconnected a cable."""
+        match = re.fullmatch(r"cable(\d+)", event["data"]["netdev-id"])
+        if match:
+            number = int(match[1])
+            self[number].connected = event["event"] == "NETDEV_STREAM_CONNECTED"
+            await self.set_carrier(number)
+
+    async def on_link(self, drive: Part, port: int, is_up: bool) -> None:
+        """A drive's port has gained or lost its link."""
+        link = self.config.ports_of(drive.name).get(port)
+        if link is None:
+            return
+        cable = self[link.number]
+        cable.port_up = is_up
+        for part, _ in self.parts_at(link.number):
+            if part.is_host and is_up and not cable.connected:
+                await self.read_connections(part)
+        await self.set_carrier(link.number)
+        where = "" if drive.name == "drive" else f"{drive.name} "
+        self.supervisor.say(f"{where}port {port} link {'up' if is_up else 'down'}")
+        self.supervisor.tell("link", part=drive.name, port=port, up=is_up)
+
+    def part_gone(self, part: Part) -> None:
+        """A host's or a drive's process has ended."""
+        for link in self.config.ports_of(part.name).values():
+            if part.is_host:
+                self[link.number].connected = False
+            else:
+                self[link.number].port_up = None
+
+    async def read_outside(self) -> None:
+        """Ask the switches which of their cables to the outside are connected."""
+        for link in self.config.links:
+            for end in link.ends if link.outside else []:
+                switch = self.parts.get(end.part)
+                if isinstance(switch, SwitchPart):
+                    reply: object = None
+                    with contextlib.suppress(ValueError, OSError):
+                        reply = await switch.ask(f"show port={end.port}")
+                    self[link.number].connected = \
+                        isinstance(reply, dict) and bool(reply.get("connected"))
+
+    def status(self) -> dict[str, dict[str, Any]]:
+        """What `essd status --json` says about each cable (docs/json.md)."""
+        return {str(n): {"plugged": c.plugged, "carrier": c.carrier,
+                         "connected": c.connected, "port_up": c.port_up,
+                         "outside": self.config.link(n).outside,
+                         "has_host": any(end.part in self.config.hosts
+                                         for end in self.config.link(n).ends),
+                         "ends": [str(end) for end in self.config.link(n).ends]}
+                for n, c in self.items()}
+
+    def number_of(self, request: dict[str, Any]) -> int:
+        """The cable at a part's port; without a part, the cable with that number."""
+        number = int(request["port"])
+        if not request.get("part"):
+            if number not in self:
+                raise ValueError(f"no port {number}: there are "
+                                 f"{', '.join(map(str, self))}")
+            return number
+        name = self.supervisor.target(request)
+        ports = self.config.ports_of(name)
+        if number not in ports:
+            raise ValueError(f"{name} has no cable at port {number}: its ports with a "
+                             f"cable are {', '.join(map(str, ports)) or 'none'}")
+        return ports[number].number

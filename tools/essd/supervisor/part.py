@@ -1,0 +1,493 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One part of an instance: a process that the supervisor starts, watches and ends.
+
+A drive, a host or the peer is a virtual machine with a QMP monitor; a switch has a
+control socket of its own.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import itertools
+import json
+import os
+import re
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qemu.qmp import EventListener, Message, QMPClient
+from qemu.qmp.error import QMPError
+
+from ..instance.config import console_log, monitor_socket, process_log, user_socket
+from ..machine import outside
+from ..machine.drive import POWER_FAIL, drive_command, module_options
+from ..machine.switch import (SWITCH_ANSWER_MAX, SWITCH_ANSWER_S, SWITCH_LINE_MAX,
+                              switch_command, switch_control)
+from ..machine.vm import guest_command
+from . import capture_rotation, resident
+
+if TYPE_CHECKING:
+    from .supervisor import Supervisor
+
+PR_SET_PDEATHSIG = 1
+DISCONNECT_S = 2
+LOAD_END_S = 5          # time that QEMU gets to end when it could not load a state
+POWER_FAIL_S = 30        # real time for a second of virtual time
+
+# The last line of the firmware before a restart that an update asks for.
+UPDATE_LINE = "drive: restarting with other firmware"
+
+
+def die_with_parent() -> None:
+    """Called in the child: request SIGKILL when the supervisor ends."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.setsid()
+
+
+# Not an event of QEMU's: it ends the task that handles a process's events.
+LAST_EVENT = "ESSD_LAST_EVENT"
+EVENT_TASK = "events"       # name of that task
+EVENT_TASK_S = 5            # time that it gets for the event that it is handling
+
+
+class Part:
+    """One virtual machine, whose state is "off", "running" or "crashed"."""
+
+    def __init__(self, supervisor: "Supervisor", name: str) -> None:
+        self.supervisor = supervisor
+        self.name = name
+        self.process: asyncio.subprocess.Process | None = None
+        self.qmp: QMPClient | None = None
+        self.state = "off"
+        self.why = ""
+        self.started = 0.0
+        self.ssh_port = 0
+        self.ready = False
+        self.listener: EventListener | None = None
+        self.tasks: list[asyncio.Task[None]] = []
+        self.restarts: list[str] = []   # causes of restarts that were not requested
+        self.bitten = False             # its watchdog expired; a reset event follows
+        self.saved: Path | None = None  # file with the saved state
+        self.halted = False             # its virtual CPUs and clock stand still
+        self.is_resumed = False         # its state was loaded: its guest does not boot
+        self.is_saving = False          # stopped by us, for its state to be written
+
+    @property
+    def folder(self) -> Path:
+        return self.supervisor.folder
+
+    @property
+    def title(self) -> str:
+        """The part's name in a message."""
+        return f"the {self.name}" if self.name in ("drive", "host", "peer") else self.name
+
+    @property
+    def is_drive(self) -> bool:
+        return self.name in self.supervisor.config.drives
+
+    @property
+    def is_host(self) -> bool:
+        return self.name in self.supervisor.config.hosts
+
+    @property
+    def has_monitor(self) -> bool:
+        """Whether the supervisor can send commands to the part."""
+        return self.qmp is not None
+
+    @property
+    def kind(self) -> str:
+        return "drive" if self.is_drive else "host" if self.is_host else "peer"
+
+    def command(self, descriptors: dict[int, int]) -> list[str]:
+        if self.is_drive:
+            return [*drive_command(self.supervisor.config, self.folder, self.name,
+                                   descriptors),
+                    *module_options(self.supervisor.modules[self.name])]
+        return guest_command(self.supervisor.config, self.name, self.folder)
+
+    def open_devices(self) -> dict[int, int]:
+        """Open files that a drive's QEMU inherits, by the port that they are for."""
+        if not self.is_drive:
+            return {}
+        found = {}
+        for port, link in self.supervisor.config.ports_of(self.name).items():
+            descriptor = outside.open_device(outside.Outside.of(link.outside))
+            if descriptor is not None:
+                found[port] = descriptor
+        return found
+
+    def keep_captures(self) -> None:
+        """Rename the captures of the last process: the next one begins new files."""
+        for link in self.supervisor.config.captures(self.name):
+            file = link.pcap(self.folder)
+            if file.exists():
+                capture_rotation.keep(file)
+
+    def limit_captures(self) -> None:
+        """Watch the size of the captures that the machine writes."""
+        config = self.supervisor.config
+        for link in config.captures(self.name) if config.capture_bytes else []:
+            port = next(n for n, there in config.ports_of(self.name).items()
+                        if there is link)
+            rotation = capture_rotation.Rotation(
+                self, f"port{port}" if self.is_drive else f"cable{link.number}", link,
+                config.capture_bytes)
+            self.tasks.append(asyncio.create_task(rotation.run()))
+
+    @property
+    def log(self) -> Path:
+        return process_log(self.folder, self.name)
+
+    async def start(self, *more: str) -> None:
+        """Start the process; `more` are additional options."""
+        for path in (monitor_socket(self.folder, self.name),
+                     user_socket(self.folder, self.name)):
+            path.unlink(missing_ok=True)
+        if self.kind != "switch":       # A switch keeps its captures itself.
+            self.keep_captures()
+        descriptors = self.open_devices()
+        command = [*self.command(descriptors), *more]
+        resident.read_ahead(Path(command[0]))
+        with open(self.log, "a", encoding="utf-8") as log:
+            log.write("$ " + " ".join(command) + "\n")
+            log.flush()
+            self.process = await asyncio.create_subprocess_exec(
+                *command, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
+                # QEMU's captures would otherwise be wrong by the local time zone.
+                env={**os.environ, "TZ": "UTC"},
+                preexec_fn=die_with_parent,
+                pass_fds=[*descriptors.values(),
+                          *(self.supervisor.inherited if self.is_drive else [])])
+        for descriptor in descriptors.values():
+            os.close(descriptor)
+        self.state = "running"
+        self.why = ""
+        self.supervisor.tell("part", part=self.name, state=self.state, why="")
+        self.ready = False
+        self.is_resumed = "-incoming" in more
+        self.started = time.time()
+        # A task that is in no list may be deleted while it waits.
+        self.tasks.append(asyncio.create_task(self.watch(self.process)))
+        self.supervisor.save()
+        await self.connect_qmp()
+
+    async def connect_qmp(self) -> None:
+        path = monitor_socket(self.folder, self.name)
+        process = self.process
+        while process is not None and process.returncode is None:
+            client = QMPClient(f"{self.supervisor.config.name}-{self.name}")
+            listener = EventListener()
+            client.register_listener(listener)
+            if path.exists():
+                with contextlib.suppress(QMPError, OSError, asyncio.TimeoutError):
+                    await asyncio.wait_for(client.connect(str(path)), 10)
+                    break
+            await asyncio.sleep(0.02)
+        else:
+            return
+        if self.process is not process:     # It was ended while we connected.
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(client.disconnect(), DISCONNECT_S)
+            return
+        self.qmp = client
+        self.listener = listener
+        self.tasks.append(asyncio.create_task(self.events(listener),
+                                              name=EVENT_TASK))
+        asyncio.get_running_loop().run_in_executor(
+            None, self.supervisor.resident.keep, process.pid)
+
+    async def events(self, listener: EventListener) -> None:
+        """Handle the events of one process, until the event LAST_EVENT."""
+        while (event := dict(await listener.get()))["event"] != LAST_EVENT:
+            await self.supervisor.on_event(self, event)
+
+    async def end_tasks(self) -> None:
+        """End the tasks of a process that has ended; one of them may be the caller.
+
+        The task that handles events is not cancelled at once, because it may be in
+        the middle of a command to another part.
+        """
+        if self.listener is not None:
+            await self.listener.put(Message({"event": LAST_EVENT}))
+            self.listener = None
+        others = [task for task in self.tasks if task is not asyncio.current_task()]
+        self.tasks = []
+        handling = [task for task in others if task.get_name() == EVENT_TASK]
+        for task in others:
+            if task not in handling:
+                task.cancel()
+        if handling:
+            await asyncio.wait(handling, timeout=EVENT_TASK_S)
+        for task in handling:
+            task.cancel()
+        for result in await asyncio.gather(*others, return_exceptions=True):
+            if isinstance(result, Exception):
+                self.supervisor.say(f"{self.name}: a task failed: {result!r}")
+
+    async def watch(self, process: asyncio.subprocess.Process) -> None:
+        await process.wait()
+        if self.process is not process or self.state != "running":
+            return
+        rule = self.supervisor.power_cut_by(self)
+        if rule:
+            self.state = "off"
+            self.why = f"the fault rule {rule} has cut the power"
+            self.supervisor.say(f"{self.name}: {self.why}")
+            await self.gone()
+            return
+        self.state = "crashed"
+        status = self.cause(process).returncode or 0
+        how = f"signal {-status}" if status < 0 else f"status {status}"
+        self.why = f"ended unexpectedly ({how})"
+        last = self.last_words()
+        if last:
+            self.why += f": {last}"
+        self.supervisor.say(f"{self.name} {self.why}")
+        await self.gone()
+
+    def cause(self, process: asyncio.subprocess.Process) -> asyncio.subprocess.Process:
+        """The process of the part whose end made this one end."""
+        return process
+
+    def pids(self) -> list[int]:
+        """The processes that belong to the part."""
+        return [self.process.pid] if self.process else []
+
+    def says_update(self) -> bool:
+        """Whether a host has asked for a restart with other firmware.
+
+        Such a restart is no fault.  After the line, the boot ROM may have begun.
+        """
+        console = console_log(self.folder, self.name)
+        with contextlib.suppress(OSError):
+            lines = console.read_text(errors="replace")[-4000:].splitlines()
+            last = max((n for n, line in enumerate(lines) if UPDATE_LINE in line),
+                       default=None)
+            return last is not None and not any(
+                "drive: firmware" in line for line in lines[last:])
+        return False
+
+    def last_words(self) -> str:
+        """The log line that names the cause of a crash, or ""."""
+        console = console_log(self.folder, self.name)
+        with contextlib.suppress(OSError):
+            text = console.read_text(errors="replace")[-20000:]
+            found = re.findall(r"(?:Kernel panic|WARNING:|BUG:|ASSERT|"
+                               r"panic: (?:trap|\S+\.[ch]:)).*", text)
+            if found:
+                return str(found[0].strip())
+        with contextlib.suppress(OSError):
+            lines = self.log.read_text(errors="replace").splitlines()
+            if lines and not lines[-1].startswith("$ "):
+                return lines[-1].strip()
+        return ""
+
+    async def gone(self) -> None:
+        """Clean up after the process has ended in any way."""
+        self.process = None
+        self.ready = False
+        self.supervisor.tell("part", part=self.name, state=self.state, why=self.why)
+        self.halted = False
+        if self.qmp is not None:
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(self.qmp.disconnect(), DISCONNECT_S)
+            self.qmp = None
+        await self.end_tasks()
+        await self.supervisor.on_gone(self)
+        self.supervisor.save()
+
+    async def kill(self) -> None:
+        """End the process at once, as a power cut does."""
+        process = self.process
+        if process is None:
+            self.state = "off"
+            return
+        self.state = "off"
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        await self.gone()
+
+    @property
+    def has_capacitors(self) -> bool:
+        """Whether this part is a drive that saves its write buffer when the power fails."""
+        drive = self.supervisor.config.drives.get(self.name)
+        return drive is not None and drive.nand is not None and drive.nand.plp == "on"
+
+    async def fail_power(self) -> None:
+        """Make the power of a drive with capacitors fail, and wait until QEMU has ended.
+
+        QEMU ends itself when the drive has saved its write buffer, or when the
+        capacitors are empty.
+        """
+        process = self.process
+        if process is not None and not self.halted:
+            self.state = "off"
+            # QEMU may end before it answers.
+            with contextlib.suppress(QMPError, RuntimeError, EOFError, OSError):
+                await self.execute(*POWER_FAIL)
+            with contextlib.suppress(asyncio.TimeoutError):
+                async with asyncio.timeout(POWER_FAIL_S):
+                    await process.wait()
+        await self.kill()
+
+    def restarted(self, why: str) -> None:
+        """Record a restart that was not requested, which counts as a fault."""
+        if why == "watchdog":
+            self.bitten = True
+            return
+        if not self.bitten and self.says_update():
+            self.supervisor.say(f"{self.name} restarts with other firmware")
+            return
+        cause = "watchdog" if self.bitten else why
+        words = "" if self.bitten else self.last_words()
+        self.bitten = False
+        self.restarts.append(f"{cause}: {words}" if words else cause)
+        self.supervisor.say(f"{self.name} restarted by itself: {self.restarts[-1]}")
+        self.supervisor.tell("restart", part=self.name, cause=self.restarts[-1])
+
+    async def save_state(self, path: Path) -> None:
+        """Stop the machine and write its state; if that fails, let it run on."""
+        await self.execute("stop", {})
+        try:
+            await self.execute("migrate", {"uri": f"file:{path}"})
+            while True:
+                found = await self.execute("query-migrate", {})
+                assert isinstance(found, dict)
+                if found["status"] == "completed":
+                    return
+                if found["status"] in ("failed", "cancelled"):
+                    raise ValueError(found.get("error-desc", "saving failed"))
+                await asyncio.sleep(0.02)
+        except (QMPError, ValueError):
+            with contextlib.suppress(QMPError):
+                await self.execute("cont", {})
+            raise
+
+    async def load_failure(self, error: str) -> ValueError:
+        """Why QEMU could not load a state: usually it says so in its log, and ends."""
+        process = self.process
+        try:
+            async with asyncio.timeout(LOAD_END_S):
+                if process is not None:
+                    await process.wait()
+            log = self.log.read_text(errors="replace")
+            said = log.rpartition("\n$ ")[2].splitlines()[1:]      # after the command
+            # The lines of devices come before the general ones, and are the cause.
+            causes = [line.partition(": ")[2] for line in said if ": " in line]
+            error = next((cause for cause in causes if cause.startswith("essd-")),
+                         causes[0] if causes else error)
+        except (TimeoutError, OSError):
+            pass
+        return ValueError(f"{self.title} could not load its state: {error}")
+
+    async def give_file(self, descriptor: int, name: str) -> None:
+        """Give QEMU an open file, which commands can call by the name."""
+        if self.qmp is None:
+            raise ValueError(f"{self.name} is not running")
+        self.qmp.send_fd_scm(descriptor)
+        await self.execute("getfd", {"fdname": name})
+
+    async def execute(self, command: str, arguments: dict[str, Any]) -> object:
+        if self.qmp is None:
+            raise ValueError(f"{self.name} is not running")
+        return await self.qmp.execute(command, arguments)
+
+    def status(self) -> dict[str, Any]:
+        return {"kind": self.kind, "state": self.state, "why": self.why, "ready": self.ready,
+                "monitor": self.has_monitor,
+                "pid": self.process.pid if self.process else None,
+                "log": str(self.log),
+                "console": str(self.log if self.kind == "switch" else
+                               console_log(self.folder, self.name)),
+                "restarts": self.restarts, "saved": self.saved is not None,
+                "halted": self.halted,
+                **({"ssh_port": self.ssh_port} if self.ssh_port else {})}
+
+
+class SwitchPart(Part):
+    """A switch: it has a control socket instead of a QEMU monitor."""
+
+    def __init__(self, supervisor: "Supervisor", name: str) -> None:
+        super().__init__(supervisor, name)
+        self.reader: asyncio.StreamReader | None = None
+        self.writer: asyncio.StreamWriter | None = None
+        self.turn = asyncio.Lock()      # replies come in the order of the requests
+        self.numbers = itertools.count(1)
+        self.is_lost = False    # A request failed; the next one connects again.
+
+    @property
+    def kind(self) -> str:
+        return "switch"
+
+    @property
+    def has_monitor(self) -> bool:
+        return self.writer is not None or self.is_lost
+
+    def command(self, descriptors: dict[int, int]) -> list[str]:
+        return switch_command(self.supervisor.config, self.name, self.folder)
+
+    async def connect_qmp(self) -> None:
+        """Connect to the control socket: when it is there, every port listens."""
+        path = switch_control(self.folder, self.name)
+        process = self.process
+        while process is not None and process.returncode is None:
+            with contextlib.suppress(OSError):
+                self.reader, self.writer = await asyncio.open_unix_connection(
+                    str(path), limit=SWITCH_ANSWER_MAX)
+                return
+            await asyncio.sleep(0.02)
+
+    async def ask(self, line: str) -> object:
+        """Send one request to the switch; ValueError if it refuses."""
+        if self.writer is None and not self.is_lost:
+            raise ValueError(f"{self.name} is not running")
+        if "\n" in line or len(line) > SWITCH_LINE_MAX:
+            raise ValueError(f"a request to a switch is one line of at most "
+                             f"{SWITCH_LINE_MAX} characters")
+        async with self.turn:
+            reply = await self.exchange(line)
+        if "error" in reply:
+            raise ValueError(f"{self.name}: {reply['error']}")
+        return reply["return"]
+
+    async def exchange(self, line: str) -> dict[str, Any]:
+        """Send one line and read its answer; ValueError if the answer is not to be had.
+
+        An answer that was not read whole would be taken for that of the next request.  So
+        the connection ends then, and the next request makes a new one.
+        """
+        number = next(self.numbers)
+        try:
+            async with asyncio.timeout(SWITCH_ANSWER_S):
+                if self.is_lost:
+                    self.is_lost = False
+                    await self.connect_qmp()
+                if self.reader is None or self.writer is None:
+                    raise ValueError("the switch has ended")
+                self.writer.write(f"#{number} {line}\n".encode())
+                answer = await self.reader.readline()
+            reply = dict(json.loads(answer)) if answer else {}
+            if reply.get("id") != number:
+                raise ValueError("this is no answer to the request" if answer else
+                                 "the switch has ended the connection")
+        except BaseException as error:
+            self.disconnect()
+            self.is_lost = True
+            if isinstance(error, (OSError, ValueError, TimeoutError)):
+                why = str(error) or f"no answer within {SWITCH_ANSWER_S:.0f} s"
+                raise ValueError(f"{self.name}: {line or 'an empty request'}: {why}") from None
+            raise
+        return reply
+
+    def disconnect(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
+            self.reader = self.writer = None
+
+    async def gone(self) -> None:
+        self.disconnect()
+        self.is_lost = False
+        await super().gone()

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Topologies: several drives, hosts, switches and the cables between them."""
