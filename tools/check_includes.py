@@ -13,6 +13,7 @@ import re
 import sys
 
 import lint_baseline
+from lint_table import Table
 
 # For each layer, the directories besides its own from which it may include headers.
 MAY_INCLUDE = {
@@ -169,11 +170,10 @@ WHITE_BOX = {
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 PAGE = "docs/architecture.md"
-BEGIN = "<!-- tools/check_includes.py --write makes the last column. -->\n"
-END = "<!-- End of the table of layers. -->\n"
-HEAD = "| layer | what is in it | may include |\n|---|---|---|\n"
-ROW = re.compile(r"^\| `([^`]+)` \| (.*?) ?\| ([^|]*) ?\|$")
 UNKNOWN = "(describe this layer)"
+HEAD = "| layer | what is in it | may include |\n|---|---|---|\n"
+TABLE = Table(PAGE, "tools/check_includes.py", "layers", UNKNOWN, HEAD)
+BEGIN, END = TABLE.begin, TABLE.end
 
 
 def cell(layer: str) -> str:
@@ -183,35 +183,20 @@ def cell(layer: str) -> str:
     return ", ".join(f"`{name}`" for name in MAY_INCLUDE[layer]) or "nothing"
 
 
-def table(page: str) -> str:
-    """The page with the table as it should be; ValueError without markers.
+def cells() -> dict[str, str]:
+    return {layer: cell(layer) for layer in (*MAY_INCLUDE, *EVERYTHING)}
 
-    Rows keep their order and their description.  A layer that has no row gets
-    one at the end, and a row without a layer goes.
-    """
-    before, begin, rest = page.partition(BEGIN)
-    old, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE} has no markers around the table of layers")
-    about = {match[1]: match[2] for line in old.splitlines()
-             if (match := ROW.match(line)) is not None}
-    layers = [*MAY_INCLUDE, *EVERYTHING]
-    order = [name for name in about if name in layers]
-    order += [name for name in layers if name not in about]
-    rows = [f"| `{name}` | {about.get(name, UNKNOWN)} | {cell(name)} |\n" for name in order]
-    return before + BEGIN + "\n" + HEAD + "".join(rows) + "\n" + END + after
+
+def table(page: str) -> str:
+    """The page with the table as it should be; ValueError without markers."""
+    return TABLE.written(page, cells())
 
 
 def page_complaints(page: str) -> list[str]:
-    found = []
-    if table(page) != page:
-        found.append(f"{PAGE}: the table of layers is not that of tools/check_includes.py: "
-                     "run tools/check_includes.py --write")
+    found = TABLE.complaints(page, cells())
     for layer, floors in FLOORS.items():
         if ", ".join(f"`{floor}`" for floor in floors) not in page:
             found.append(f"{PAGE}: does not name the floors of {layer} in their order")
-    if UNKNOWN in page:
-        found.append(f'{PAGE}: a row of the table of layers says "{UNKNOWN}"')
     return found
 
 
