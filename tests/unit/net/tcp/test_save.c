@@ -353,3 +353,51 @@ static void test_image_of_early_bytes_is_taken(void **state)
                         "> P. 1:101(100) ack 1\n");
     script_end(&script);
 }
+
+static struct tcp_conn *conn_of(struct script *script)
+{
+    return tcp_conn_by_id(script->host->tcp, script->id);
+}
+
+/* The flags of a connection say which FINs were sent, received and
+ * acknowledged. With another state than theirs, no image is loaded. */
+static void test_state_that_does_not_fit_the_flags_is_refused(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    bed_begin(&bed);
+    for (uint8_t other = TCP_STATE_FREE; other <= TCP_STATES; other++) {
+        conn_of(&bed.script)->state = other;
+        assert_int_equal(tcp_save(bed.script.host->tcp, bed.image, bed.room),
+                         bed.len);
+        assert_int_equal(tcp_load(bed.other, bed.image, bed.len),
+                         other == TCP_STATE_ESTABLISHED);
+    }
+    conn_of(&bed.script)->state = TCP_STATE_ESTABLISHED;
+    bed_end(&bed);
+}
+
+/* R2 counts from when there was something to send (RFC 9293 section 3.8.3).  An
+ * image may say that a connection has waited which has nothing to send: this is
+ * over when the user sends, although the peer's window is closed. */
+static void test_time_waited_in_an_image_ends_with_the_next_bytes(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+
+    (void)state;
+    script_begin(&script, &config, 0xfffffc00, 0xfffff800);
+    script_run(&script, "< S 0:0(0) win 65535 <mss 1000>\n"
+                        "> S. 0:0(0) ack 1\n"
+                        "< . 1:1(0) ack 1 win 0\n");
+    conn_of(&script)->waited_us = TCP_MS(config.give_up_ms);
+    host_reload(script.host);
+    assert_int_equal(conn_of(&script)->waited_us, TCP_MS(config.give_up_ms));
+    script_run(&script, "+7200 send 100\n"
+                        "+0.2 > . 1:2(1) ack 1\n"
+                        "state ESTABLISHED\n"
+                        "+0.1 < . 1:1(0) ack 2 win 65535\n"
+                        "> P. 2:101(99) ack 1\n");
+    script_end(&script);
+}
