@@ -1,20 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The target's private state.  Only the target's own files include it, and its
- * owner, which needs the size.
+ * owner, which needs the size.  What belongs to one file is declared in that
+ * file's header; here are the parts that several files share.
  */
 #ifndef ESSD_NVMEOF_TARGET_STATE_H
 #define ESSD_NVMEOF_TARGET_STATE_H
 
 #include "nvmeof/auth/auth.h"
+#include "nvmeof/target/admin/download.h"
+#include "nvmeof/target/admin/sanitize.h"
 #include "nvmeof/target/ana.h"
-#include "nvmeof/target/fault.h"
-#include "nvmeof/target/base/lba_list.h"
+#include "nvmeof/target/base/clock.h"
+#include "nvmeof/target/base/error_log.h"
 #include "nvmeof/target/base/latency.h"
-#include "nvmeof/target/request_state.h"
+#include "nvmeof/target/base/lba_list.h"
 #include "nvmeof/target/base/reservation.h"
-#include "nvmeof/target/target.h"
 #include "nvmeof/target/base/wheel.h"
+#include "nvmeof/target/connect/discovery.h"
+#include "nvmeof/target/connect/host_auth.h"
+#include "nvmeof/target/connect/share.h"
+#include "nvmeof/target/events/persistent_event.h"
+#include "nvmeof/target/fault.h"
+#include "nvmeof/target/io/lba_status.h"
+#include "nvmeof/target/io/order.h"
+#include "nvmeof/target/io/scratch.h"
+#include "nvmeof/target/namespaces/manager.h"
+#include "nvmeof/target/request/buffer.h"
+#include "nvmeof/target/request/queue.h"
+#include "nvmeof/target/request_state.h"
+#include "nvmeof/target/target.h"
 #include "nvmeof/wire/fabrics.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/persistent_event.h"
@@ -105,47 +120,11 @@ struct nvmf_qpair {
     struct nvmf_request *fused_first; /* of FUSED_WAITS */
 };
 
-/* How many entries of the error log belong to one host. */
-struct error_owner {
-    uint32_t owner; /* as in struct log_error */
-    uint8_t kept;   /* 0: this element is free */
-};
-
-/* The error log.  Its entries are in no order; free ones have the number 0. */
-struct error_log {
-    struct log_error entry[NVMF_ERROR_LOG_ENTRIES];
-    uint8_t owner_of[NVMF_ERROR_LOG_ENTRIES]; /* of an entry: index in owner */
-    struct error_owner owner[NVMF_ERROR_LOG_ENTRIES];
-};
-
-/* The queue pairs whose hosts have proven no identity, the oldest first:
- * share.c. */
-struct nvmf_shares {
-    uint16_t first, last;
-    uint16_t addresses; /* from which they come */
-    uint32_t displaced; /* since power-on */
-};
-
 /* What the last command of a queue pair says about the next one. */
 enum fused_state {
     FUSED_NONE,   /* It was no first command of a fused pair. */
     FUSED_WAITS,  /* It was the first command, and waits for the second. */
     FUSED_FAILED, /* It was the first command, and has been refused. */
-};
-
-/* An authentication that is under way. */
-struct nvmf_auth {
-    uint16_t qpair;   /* NO_QPAIR if this entry is free */
-    bool is_again;    /* its queue was authenticated before */
-    bool was_skipped; /* a command that it has to precede was refused */
-    bool has_mark;    /* of the host's entry, at the first message */
-    uint64_t entry_mark;
-    uint32_t turn;    /* the last exponentiation for the same source */
-    uint64_t number;  /* of all sessions since power-on */
-    uint64_t end_us;  /* time limit of the whole session */
-    uint64_t sent_us; /* when the host's last message came */
-    struct nvmf_request *receive; /* waits for an exponentiation; or NULL */
-    struct auth_session session;
 };
 
 /* Values of features that belong to a controller. */
@@ -260,179 +239,9 @@ struct nvmf_ns {
     struct nvmf_request *protecting; /* sets its write protection; or NULL */
 };
 
-/* Sanitize, as far as the target takes part. */
-struct sanitize_manager {
-    /* Status of commands that have to be refused; 0: none. */
-    uint16_t status;
-    uint16_t cntlid; /* controller that has started the last operation */
-    /* The command that waits until no command uses a namespace; or NULL. */
-    struct nvmf_request *req;
-    uint8_t patience; /* checks of patience.c since it began to wait */
-    struct nvmf_sanitize job;
-};
-
-/* The firmware image that a host downloads: firmware.c. */
-struct firmware_manager {
-    uint8_t owner;      /* index of the controller that downloads, or NO_CTRL */
-    uint64_t owner_us;  /* when the owner's last piece began to arrive */
-    uint32_t image;     /* serial number of the image that is collected */
-    bool is_overlapped; /* another controller has sent a piece meanwhile */
-    bool is_storing;    /* `req` stores the image */
-    bool given_up; /* an image was given up before this start of the drive */
-    uint32_t end_bytes; /* end of the piece with the highest offset so far */
-    uint32_t arrived_bytes; /* bytes of all pieces that have arrived so far */
-    /* One bit for each unit of NVMF_FIRMWARE_UNIT bytes: set if a piece with
-     * this unit has begun to arrive. */
-    uint32_t units[NVMF_FIRMWARE_MAX / NVMF_FIRMWARE_UNIT / 32];
-    struct nvmf_request *req; /* the commit that is in progress; or NULL */
-};
-
-/* A first-in, first-out list of requests. */
-struct nvmf_queue {
-    struct nvmf_request *head, *tail;
-    bool is_retrying; /* requests are being taken from the head */
-};
-
-/* The commands that change namespaces, of which one is executed at a time. */
-struct ns_manager {
-    struct nvmf_request *req;   /* the current command; NULL: none */
-    struct nvmf_volume_job job; /* what it does, to one namespace at a time */
-    bool is_for_all;            /* it concerns one namespace after the other */
-    bool is_draining;  /* it waits until no command uses that namespace */
-    bool is_detaching; /* it waits until the hosts that have lost job.nsid do
-                        * not use that namespace any more */
-    uint8_t patience;  /* checks of patience.c since it began to wait */
-    struct nvmf_queue waiting; /* commands that wait for their turn */
-};
-
-/* Each owner has one wait queue of each kind for data buffers.  Short commands
- * do not wait behind long ones, nor one owner's commands behind another's. */
-enum { WAIT_SHORT, WAIT_LONG, WAIT_KINDS };
-struct nvmf_buffer_wait {
-    struct nvmf_queue queue[NVMF_BUF_OWNERS][WAIT_KINDS];
-    uint32_t count; /* requests in all wait queues */
-    bool is_served; /* requests are being started from one of the queues */
-
-    /* The ring of waiting owners, in the order of their turns.  An owner is in
-     * the ring at most once. */
-    bool is_listed[NVMF_BUF_OWNERS];
-    uint8_t turn[NVMF_BUF_OWNERS];
-    uint16_t first_turn, turns;
-};
-
-/* Writes, in lists by the place of their first block: order.c. */
-enum {
-    ORDER_REGION_SHIFT = 11, /* a region has as many blocks as fit into one
-                              * transfer, so a Write touches at most two */
-    ORDER_REGIONS = 64,
-    ORDER_LONG = ORDER_REGIONS, /* list of the writes that are longer */
-    ORDER_LISTS,
-};
-_Static_assert(1 << ORDER_REGION_SHIFT >= NVMF_MAX_TRANSFER / 512,
-               "a Write is not longer than a region");
-
-struct nvmf_order {
-    struct nvmf_write *list[ORDER_LISTS];
-    uint64_t sequence; /* of the last write */
-    uint32_t count;    /* writes in all lists */
-    uint32_t reaching; /* those of them that touch more than one region */
-    /*
-     * Writes are listed.  Otherwise, of the writes that have their data: all of
-     * them come from one controller, none of whose queue pairs has ended with
-     * commands in flight, and none is exclusive.  Of those that have arrived:
-     * no two come from different controllers of the same host.
-     */
-    bool is_kept;
-    bool is_waking;
-    bool looks_again; /* The turn of a waiting one may have come. */
-    struct nvmf_queue waiting;
-};
-
-/* Memory into which commands read blocks that do not go to a host: scratch.c */
-enum { SCRATCH_BYTES = 128 * 1024, SCRATCH_COUNT = 4 };
-struct nvmf_scratch {
-    uint32_t used; /* BIT(number) */
-    bool is_served;
-    struct nvmf_queue waiting;
-    struct nvmf_piece piece[SCRATCH_COUNT];
-    _Alignas(64) uint8_t memory[SCRATCH_COUNT][SCRATCH_BYTES];
-};
-
-/* What the LBA Status Information log of a controller shows. */
-struct lba_view {
-    struct lba_list list;
-    uint32_t lost[NVMF_MAX_NAMESPACES / 32]; /* by NSID - 1 */
-    uint64_t generation;
-    bool is_frozen;       /* the host reads it with Retain Asynchronous Event */
-    uint64_t read_number; /* `generation` when the host has read it without */
-    uint64_t alert_number; /* the same at the last alert */
-    uint64_t interval_us;  /* when the report interval has begun */
-};
-
-/* The blocks that the drive knows to be unreadable: lba_status.c */
-struct lba_status {
-    struct lba_list list;
-    /* By NSID - 1: when the list was too short, in additions; 0: never. */
-    uint64_t lost[NVMF_MAX_NAMESPACES];
-    bool has_lost;             /* one of them was set since power-on */
-    struct nvmf_request *scan; /* the one that has its turn; NULL: none */
-    struct nvmf_queue waiting; /* the other scans */
-    bool is_served;
-    struct lba_view view[NVMF_MAX_HOSTS]; /* of each controller */
-};
-
 /* The command identifiers that are in use on one queue pair are in lists by
  * their lowest bits: cid.c */
 enum { CID_LISTS = 64 };
-
-/* A host's view of the persistent event log, while it reads the page. */
-struct pel_context {
-    bool exists;
-    bool existed; /* before the command that reads */
-    bool has_time;
-    uint16_t generation;
-    uint32_t events, length; /* of the page */
-    uint64_t first, end;     /* its events in the ring */
-    uint64_t time_ms;
-    uint64_t reset_us; /* the last reset of the controller */
-    /* The event that ends at walk_end is at this offset of the page. */
-    uint32_t walk_offset;
-    uint64_t walk_end;
-};
-
-/* The persistent event log: persistent_event.c */
-enum {
-    PEL_PAGE_MAX = NVMF_EVENT_LOG_MAX,
-    PEL_RING_BYTES = 2 * PEL_PAGE_MAX,
-    PEL_BURST = 256,
-    PEL_PACE_US = 10 * 1000 * 1000,
-    PEL_FOR_DRIVE = 32, /* of PEL_BURST, which no host can use up */
-    PEL_SHARES = 16,
-    PEL_HALVE_US = 32 * PEL_PACE_US,
-};
-
-/* How many events of each type a host has caused lately. */
-struct pel_share {
-    uint32_t host; /* ctrl_host_number(); 0: this element is free */
-    uint16_t used[PEL_TYPES];
-};
-
-struct persistent_log {
-    uint8_t ring[PEL_RING_BYTES];
-    uint64_t start, end; /* of the events in the ring; both only grow */
-    uint64_t count;      /* number of the newest event */
-    uint32_t kept;       /* events in the ring */
-    uint16_t generation; /* of the last context */
-    uint64_t started_us;
-    uint64_t smart_hours; /* hours of power-on at the last snapshot */
-    uint8_t warning;      /* bits of Critical Warning that were set last */
-    /* For each type, the time from which PEL_BURST events may be recorded
-     * again.  PEL_TYPE_VENDOR has index 0. */
-    uint64_t pace_us[PEL_TYPES];
-    struct pel_share share[PEL_SHARES];
-    uint64_t halved_us; /* when share[].used were halved last */
-    struct pel_context context[NVMF_MAX_HOSTS]; /* of each controller */
-};
 
 /* Why answers are watched: bits of nvmf_target.answers_watched. */
 enum {
@@ -446,10 +255,7 @@ struct nvmf_target {
     struct nvmf_media media;
     const struct trace *trace; /* never NULL */
     uint64_t now_us;
-    uint64_t clock_ms;     /* value that the clock was set to */
-    uint64_t clock_set_us; /* when it was set; 0 if never, which is power-on */
-    uint64_t clock_left_out_us; /* what now_us has left out since then */
-    bool is_clock_set;
+    struct nvmf_clock clock;
 
     uint32_t depth_used;      /* sum of all charges, at most NVMF_TOTAL_DEPTH */
     uint32_t queues_promised; /* I/O queues promised to all controllers */
@@ -479,18 +285,9 @@ struct nvmf_target {
     struct nvmf_queue protecting; /* wait until the protection of their
                                    * namespace is set: ns_protect.c */
 
-    uint8_t auth_count; /* authentications under way */
-    uint8_t auth_power; /* the one that computes, or NO_AUTH */
-    uint32_t auth_turns;
-    uint64_t auth_begun;
-    struct nvmf_auth auth[NVMF_MAX_AUTHS];
-    struct nvmf_auth_counters auth_counters;
+    struct nvmf_auths auths;
 
-    uint64_t genctr;
-    uint8_t address_count;
-    struct nvmf_address address[NVMF_MAX_LISTED];
-    uint8_t referral_count;
-    struct nvmf_referral referral[NVMF_MAX_REFERRALS];
+    struct nvmf_discovery discovery;
 
     struct nvmf_counters counters;
     struct error_log error_log;

@@ -109,18 +109,18 @@ void nvmf_target_init(struct nvmf_target *target,
     target->media = config->media;
     target->trace = config->trace != NULL ? config->trace : &trace_off;
     target->counters = config->counters;
-    target->genctr = config->genctr;
+    target->discovery.genctr = config->genctr;
     target->acting_ctrl = NO_CTRL;
     target->now_us = now_us;
-    target->clock_set_us = now_us;
-    pel_init(target);
+    clock_init(&target->clock, now_us);
+    pel_init(&target->pel, config->genctr, now_us);
     firmware_init(target);
     latency_start(target);
-    auth_init(target);
-    share_init(target);
+    auth_init(&target->auths);
+    share_init(&target->shares);
     ana_init(target);
     wheel_init(&target->wheel, now_us);
-    scratch_init(target);
+    scratch_init(&target->scratch);
     for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
         target->free_qpair[NVMF_MAX_QPAIRS - 1 - i] = i;
     }
@@ -150,7 +150,7 @@ void nvmf_target_init(struct nvmf_target *target,
 
 bool nvmf_target_has_work(const struct nvmf_target *target)
 {
-    return target->held.head != NULL || target->auth_count != 0;
+    return target->held.head != NULL || target->auths.count != 0;
 }
 
 bool nvmf_target_is_holding(const struct nvmf_target *target)

@@ -76,9 +76,9 @@ def test_a_floor_is_for_those_above_and_for_whom_a_row_names_it(
 
 
 def test_other_layers_do_not_include_what_is_on_a_floor(tmp_path: Path) -> None:
-    assert complaints(tmp_path, "nvmeof/rdma/rdma_sgl.c", "nvmeof/target/io/io.h") == [
-        "nvmeof/rdma/rdma_sgl.c:1: nvmeof/target/io/io.h is on a floor of nvmeof/target: "
-        "only that includes it"]
+    header = "nvmeof/target/io/io.h"
+    assert complaints(tmp_path, "nvmeof/rdma/rdma_sgl.c", header) == [
+        f"nvmeof/rdma/rdma_sgl.c:1: {header} is on a floor of nvmeof/target: only that includes it"]
 
 
 def page(*rows: str) -> str:

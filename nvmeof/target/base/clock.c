@@ -4,21 +4,26 @@
  */
 #include "nvmeof/target/base/base.h"
 
+void clock_init(struct nvmf_clock *clock, uint64_t now_us)
+{
+    *clock = (struct nvmf_clock){.set_us = now_us};
+}
+
 void nvmf_target_held_back(struct nvmf_target *target, uint64_t us)
 {
-    target->clock_left_out_us += us;
+    target->clock.left_out_us += us;
 }
 
 uint64_t clock_read_ms(const struct nvmf_target *target, uint64_t now_us)
 {
     uint64_t passed_us =
-        now_us > target->clock_set_us ? now_us - target->clock_set_us : 0;
+        now_us > target->clock.set_us ? now_us - target->clock.set_us : 0;
 
-    return target->clock_ms + (passed_us + target->clock_left_out_us) / 1000;
+    return target->clock.ms + (passed_us + target->clock.left_out_us) / 1000;
 }
 
 bool nvmf_target_time(const struct nvmf_target *target, uint64_t *ms)
 {
     *ms = clock_read_ms(target, target->now_us);
-    return target->is_clock_set;
+    return target->clock.is_set;
 }

@@ -59,7 +59,7 @@ typedef bool share_filter(const struct nvmf_target *target,
                           const struct nvmf_qpair *qpair);
 
 /* share.c */
-void share_init(struct nvmf_target *target);
+void share_init(struct nvmf_shares *shares);
 void share_enter(struct nvmf_target *target, uint16_t qpair);
 void share_leave(struct nvmf_target *target, uint16_t qpair);
 bool share_is_address(const struct nvmf_qpair *qpair, const uint8_t *host);
@@ -78,7 +78,7 @@ uint16_t share_choose(const struct nvmf_target *target, share_filter *may_go,
                       const uint8_t *except);
 
 /* host_auth.c */
-void auth_init(struct nvmf_target *target);
+void auth_init(struct nvmf_auths *auths);
 
 /*
  * Decide whether a host may connect.

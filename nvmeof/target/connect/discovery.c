@@ -35,8 +35,8 @@ static uint32_t count_addresses(const struct nvmf_target *target,
 {
     uint32_t count = 0;
 
-    for (uint8_t i = 0; i < target->address_count; i++) {
-        count += may_know(ctrl, &target->address[i]);
+    for (uint8_t i = 0; i < target->discovery.address_count; i++) {
+        count += may_know(ctrl, &target->discovery.address[i]);
     }
     return count;
 }
@@ -46,7 +46,7 @@ static const struct nvmf_address *nth_address(const struct nvmf_target *target,
                                               const struct nvmf_ctrl *ctrl,
                                               uint32_t n)
 {
-    const struct nvmf_address *address = target->address;
+    const struct nvmf_address *address = target->discovery.address;
 
     while (!may_know(ctrl, address) || n-- != 0) {
         address++;
@@ -58,7 +58,7 @@ static uint32_t count_entries(const struct nvmf_target *target,
                               const struct nvmf_ctrl *ctrl)
 {
     return (uint32_t)ENTRIES_OF_ADDRESS * count_addresses(target, ctrl) +
-           target->referral_count;
+           target->discovery.referral_count;
 }
 
 uint32_t discovery_log_len(const struct nvmf_target *target,
@@ -96,12 +96,12 @@ void discovery_log_part(struct nvmf_target *target,
     uint16_t eflags;
 
     if (part == 0) {
-        discovery_header_emit(target->page, target->genctr,
+        discovery_header_emit(target->page, target->discovery.genctr,
                               count_entries(target, ctrl));
         return;
     }
     if (part > own) {
-        emit_referral(target, &target->referral[part - own - 1]);
+        emit_referral(target, &target->discovery.referral[part - own - 1]);
         return;
     }
     address = nth_address(target, ctrl, (part - 1) % count);
@@ -128,7 +128,7 @@ void discovery_log_part(struct nvmf_target *target,
 /* The log has changed: only now does GENCTR move, and hosts get an event. */
 static void tell_log_changed(struct nvmf_target *target)
 {
-    target->genctr++;
+    target->discovery.genctr++;
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
         if (target->ctrl[i].is_discovery) {
             event_raise(target, &target->ctrl[i], CTRL_EVENT_DISCOVERY_CHANGED);
@@ -143,14 +143,14 @@ void nvmf_target_set_addresses(struct nvmf_target *target,
     size_t len = count * sizeof(*addresses);
 
     ASSERT(count <= NVMF_MAX_LISTED);
-    if (count == target->address_count &&
-        (len == 0 || memcmp(target->address, addresses, len) == 0)) {
+    if (count == target->discovery.address_count &&
+        (len == 0 || memcmp(target->discovery.address, addresses, len) == 0)) {
         return;
     }
     if (count > 0) {
-        memcpy(target->address, addresses, len);
+        memcpy(target->discovery.address, addresses, len);
     }
-    target->address_count = count;
+    target->discovery.address_count = count;
     tell_log_changed(target);
 }
 
@@ -160,8 +160,9 @@ static uint8_t find_referral(const struct nvmf_target *target,
 {
     uint8_t i = 0;
 
-    while (i < target->referral_count &&
-           memcmp(&target->referral[i], referral, sizeof(*referral)) != 0) {
+    while (i < target->discovery.referral_count &&
+           memcmp(&target->discovery.referral[i], referral,
+                  sizeof(*referral)) != 0) {
         i++;
     }
     return i;
@@ -170,13 +171,13 @@ static uint8_t find_referral(const struct nvmf_target *target,
 bool nvmf_target_add_referral(struct nvmf_target *target,
                               const struct nvmf_referral *referral)
 {
-    if (find_referral(target, referral) < target->referral_count) {
+    if (find_referral(target, referral) < target->discovery.referral_count) {
         return true;
     }
-    if (target->referral_count == NVMF_MAX_REFERRALS) {
+    if (target->discovery.referral_count == NVMF_MAX_REFERRALS) {
         return false;
     }
-    target->referral[target->referral_count++] = *referral;
+    target->discovery.referral[target->discovery.referral_count++] = *referral;
     tell_log_changed(target);
     return true;
 }
@@ -186,12 +187,12 @@ bool nvmf_target_remove_referral(struct nvmf_target *target,
 {
     uint8_t i = find_referral(target, referral);
 
-    if (i == target->referral_count) {
+    if (i == target->discovery.referral_count) {
         return false;
     }
-    target->referral_count--;
-    memmove(&target->referral[i], &target->referral[i + 1],
-            (size_t)(target->referral_count - i) * sizeof(*referral));
+    target->discovery.referral_count--;
+    memmove(&target->discovery.referral[i], &target->discovery.referral[i + 1],
+            (size_t)(target->discovery.referral_count - i) * sizeof(*referral));
     tell_log_changed(target);
     return true;
 }
@@ -199,5 +200,7 @@ bool nvmf_target_remove_referral(struct nvmf_target *target,
 const struct nvmf_referral *nvmf_target_referral(
     const struct nvmf_target *target, uint8_t index)
 {
-    return index < target->referral_count ? &target->referral[index] : NULL;
+    return index < target->discovery.referral_count
+               ? &target->discovery.referral[index]
+               : NULL;
 }

@@ -42,7 +42,7 @@ static struct nvmf_auth *auth_of(struct nvmf_target *target, uint16_t qpair)
 {
     uint8_t index = target->qpair[qpair].auth;
 
-    return index != NO_AUTH ? &target->auth[index] : NULL;
+    return index != NO_AUTH ? &target->auths.auth[index] : NULL;
 }
 
 /* ---- The host's entry of the list. */
@@ -129,7 +129,7 @@ static void report_end(struct nvmf_target *target, uint16_t qpair,
         .is_again = auth->is_again,
     };
 
-    target->auth_counters.ended[result]++;
+    target->auths.counters.ended[result]++;
     if (target->config.auth_ended != NULL) {
         memcpy(end.hostnqn, ctrl->hostnqn, nvme_nqn_len(ctrl->hostnqn));
         memcpy(end.host, target->qpair[qpair].host, sizeof(end.host));
@@ -152,7 +152,7 @@ static void restart_timer(struct nvmf_target *target, uint16_t qpair)
 static uint8_t find_free(const struct nvmf_target *target)
 {
     for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
-        if (target->auth[i].qpair == NO_QPAIR) {
+        if (target->auths.auth[i].qpair == NO_QPAIR) {
             return i;
         }
     }
@@ -205,7 +205,7 @@ static bool end_oldest_again(struct nvmf_target *target)
     uint16_t qpair;
 
     for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
-        struct nvmf_auth *auth = &target->auth[i];
+        struct nvmf_auth *auth = &target->auths.auth[i];
 
         if (auth->qpair != NO_QPAIR && auth->is_again &&
             (oldest == NULL || auth->number < oldest->number)) {
@@ -228,7 +228,7 @@ static uint32_t last_turn(const struct nvmf_target *target, uint16_t qpair)
     uint32_t turn = 0;
 
     for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
-        const struct nvmf_auth *auth = &target->auth[i];
+        const struct nvmf_auth *auth = &target->auths.auth[i];
 
         if (auth->qpair != NO_QPAIR &&
             is_same_source(target, auth->qpair, qpair)) {
@@ -241,10 +241,10 @@ static uint32_t last_turn(const struct nvmf_target *target, uint16_t qpair)
 static void begin_session(struct nvmf_target *target, uint16_t qpair,
                           uint8_t index, bool is_again)
 {
-    struct nvmf_auth *auth = &target->auth[index];
+    struct nvmf_auth *auth = &target->auths.auth[index];
 
     auth->turn = last_turn(target, qpair);
-    auth->number = ++target->auth_begun;
+    auth->number = ++target->auths.begun;
     auth->end_us = target->now_us + WHOLE_MS * 1000ull;
     auth->is_again = is_again;
     auth->was_skipped = false;
@@ -253,7 +253,7 @@ static void begin_session(struct nvmf_target *target, uint16_t qpair,
     auth->qpair = qpair;
     auth_start(&auth->session);
     target->qpair[qpair].auth = index;
-    target->auth_count++;
+    target->auths.count++;
     restart_timer(target, qpair);
 }
 
@@ -263,7 +263,7 @@ uint16_t auth_admit(struct nvmf_target *target, const char *hostnqn,
     struct nvmf_host host;
 
     if (!find_host(target, hostnqn, &host)) {
-        target->auth_counters.disallowed++;
+        target->auths.counters.disallowed++;
         return refuse_status(NVME_SC_CONNECT_INVALID_HOST);
     }
     *is_needed = has_key(&host);
@@ -297,13 +297,13 @@ void auth_release(struct nvmf_target *target, uint16_t qpair)
     }
     req = auth->receive;
     auth_wipe(&auth->session);
-    if (target->auth_power == target->qpair[qpair].auth) {
-        target->auth_power = NO_AUTH;
+    if (target->auths.power == target->qpair[qpair].auth) {
+        target->auths.power = NO_AUTH;
     }
     auth->receive = NULL;
     auth->qpair = NO_QPAIR;
     target->qpair[qpair].auth = NO_AUTH;
-    target->auth_count--;
+    target->auths.count--;
     if (req != NULL) {
         request_resume(req);
         request_complete(target, req, refuse_status(NVME_SC_AUTH_REQUIRED));
@@ -314,8 +314,8 @@ void auth_release(struct nvmf_target *target, uint16_t qpair)
  * to be that host on an I/O queue, but not from its address. */
 bool auth_is_under_way(const struct nvmf_target *target, uint8_t ctrl)
 {
-    for (uint8_t i = 0; i < NVMF_MAX_AUTHS && target->auth_count != 0; i++) {
-        uint16_t qpair = target->auth[i].qpair;
+    for (uint8_t i = 0; i < NVMF_MAX_AUTHS && target->auths.count != 0; i++) {
+        uint16_t qpair = target->auths.auth[i].qpair;
 
         if (qpair != NO_QPAIR && target->qpair[qpair].ctrl == ctrl &&
             ctrl_is_of_host(target, &target->ctrl[ctrl],
@@ -335,11 +335,11 @@ void auth_displace(struct nvmf_target *target, uint16_t qpair)
 
 void auth_end_claims(struct nvmf_target *target, uint8_t ctrl, uint16_t qid)
 {
-    for (uint8_t i = 0; i < NVMF_MAX_AUTHS && target->auth_count != 0; i++) {
-        uint16_t index = target->auth[i].qpair;
+    for (uint8_t i = 0; i < NVMF_MAX_AUTHS && target->auths.count != 0; i++) {
+        uint16_t index = target->auths.auth[i].qpair;
         const struct nvmf_qpair *qpair;
 
-        if (index == NO_QPAIR || target->auth[i].is_again) {
+        if (index == NO_QPAIR || target->auths.auth[i].is_again) {
             continue;
         }
         qpair = &target->qpair[index];
@@ -359,7 +359,7 @@ uint16_t auth_skipped(struct nvmf_target *target, struct nvmf_request *req)
         auth->was_skipped = true;
         report_end(target, req->qpair, NVMF_AUTH_SKIPPED);
     } else {
-        target->auth_counters.ended[NVMF_AUTH_SKIPPED]++;
+        target->auths.counters.ended[NVMF_AUTH_SKIPPED]++;
     }
     return refuse_status(NVME_SC_AUTH_REQUIRED);
 }
@@ -499,8 +499,8 @@ uint16_t auth_send_execute(struct nvmf_target *target, struct nvmf_request *req)
         auth_message(&auth->session, &target->config.crypto, &peer, message,
                      req->data_len);
     }
-    if (target->auth_power == target->qpair[qpair].auth) {
-        target->auth_power = NO_AUTH; /* The message came too early. */
+    if (target->auths.power == target->qpair[qpair].auth) {
+        target->auths.power = NO_AUTH; /* The message came too early. */
     }
     receive = auth->receive;
     if (receive != NULL && !auth_is_computing(&auth->session)) {
@@ -541,9 +541,9 @@ static uint8_t choose_session(const struct nvmf_target *target)
     uint8_t chosen = NO_AUTH;
 
     for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
-        const struct nvmf_auth *auth = &target->auth[i];
+        const struct nvmf_auth *auth = &target->auths.auth[i];
         const struct nvmf_auth *best =
-            chosen != NO_AUTH ? &target->auth[chosen] : NULL;
+            chosen != NO_AUTH ? &target->auths.auth[chosen] : NULL;
 
         if (auth->qpair == NO_QPAIR || !auth_is_computing(&auth->session)) {
             continue;
@@ -559,13 +559,13 @@ static uint8_t choose_session(const struct nvmf_target *target)
 /* Note for all sessions of this source that it had a turn. */
 static void note_turn(struct nvmf_target *target, uint16_t qpair)
 {
-    target->auth_turns++;
+    target->auths.turns++;
     for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
-        struct nvmf_auth *auth = &target->auth[i];
+        struct nvmf_auth *auth = &target->auths.auth[i];
 
         if (auth->qpair != NO_QPAIR &&
             is_same_source(target, auth->qpair, qpair)) {
-            auth->turn = target->auth_turns;
+            auth->turn = target->auths.turns;
         }
     }
 }
@@ -576,7 +576,7 @@ static void end_power(struct nvmf_target *target, struct nvmf_auth *auth)
     uint16_t qpair = auth->qpair;
     struct auth_peer peer;
 
-    target->auth_power = NO_AUTH;
+    target->auths.power = NO_AUTH;
     auth->end_us += target->now_us - auth->sent_us; /* the drive's own time */
     if (qpair_speaks_for_ctrl(&target->qpair[qpair])) {
         target->ctrl[target->qpair[qpair].ctrl].seen_us = target->now_us;
@@ -599,18 +599,19 @@ bool nvmf_target_auth_step(struct nvmf_target *target, uint64_t now_us)
     const struct auth_crypto *crypto = &target->config.crypto;
     struct nvmf_auth *auth;
 
-    if (target->auth_count == 0) {
+    if (target->auths.count == 0) {
         return false;
     }
-    if (target->auth_power == NO_AUTH) {
-        target->auth_power = choose_session(target);
-        if (target->auth_power == NO_AUTH) {
+    if (target->auths.power == NO_AUTH) {
+        target->auths.power = choose_session(target);
+        if (target->auths.power == NO_AUTH) {
             return false;
         }
-        auth_begin_power(&target->auth[target->auth_power].session, crypto);
+        auth_begin_power(&target->auths.auth[target->auths.power].session,
+                         crypto);
     }
     target->now_us = now_us;
-    auth = &target->auth[target->auth_power];
+    auth = &target->auths.auth[target->auths.power];
     if (crypto->dh_step(crypto->ctx)) {
         end_power(target, auth);
     }
@@ -620,13 +621,12 @@ bool nvmf_target_auth_step(struct nvmf_target *target, uint64_t now_us)
 const struct nvmf_auth_counters *nvmf_target_auth_counters(
     const struct nvmf_target *target)
 {
-    return &target->auth_counters;
+    return &target->auths.counters;
 }
-
-void auth_init(struct nvmf_target *target)
+void auth_init(struct nvmf_auths *auths)
 {
-    target->auth_power = NO_AUTH;
+    auths->power = NO_AUTH;
     for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
-        target->auth[i].qpair = NO_QPAIR;
+        auths->auth[i].qpair = NO_QPAIR;
     }
 }

@@ -128,9 +128,8 @@ uint32_t nvmf_target_displaced(const struct nvmf_target *target)
 {
     return target->shares.displaced;
 }
-
-void share_init(struct nvmf_target *target)
+void share_init(struct nvmf_shares *shares)
 {
-    target->shares.first = NO_QPAIR;
-    target->shares.last = NO_QPAIR;
+    shares->first = NO_QPAIR;
+    shares->last = NO_QPAIR;
 }

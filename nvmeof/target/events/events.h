@@ -22,7 +22,7 @@ void event_abort_all(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
 enum { PEL_PART_LEN = 4096 };
 
 /* persistent_event.c */
-void pel_init(struct nvmf_target *target);
+void pel_init(struct persistent_log *log, uint64_t genctr, uint64_t now_us);
 
 /* A controller begins, is reset or ends: its reporting context is released. */
 void pel_reset_ctrl(struct nvmf_target *target, const struct nvmf_ctrl *ctrl);

@@ -606,13 +606,12 @@ void nvmf_target_restore_event(struct nvmf_target *target, uint64_t number,
             get_le64(event + PEL_EVENT_HEADER_LEN + SMART_POWER_ON_HOURS);
     }
 }
-
-void pel_init(struct nvmf_target *target)
+void pel_init(struct persistent_log *log, uint64_t genctr, uint64_t now_us)
 {
-    target->pel.started_us = target->now_us;
+    log->started_us = now_us;
     /* Each boot begins with another high byte, so that generation numbers of
      * the last boot are not soon used again. */
-    target->pel.generation = (uint16_t)((target->config.genctr >> 16) << 8);
+    log->generation = (uint16_t)((genctr >> 16) << 8);
 }
 
 /* ---- Reporting contexts. */

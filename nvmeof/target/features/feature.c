@@ -436,17 +436,6 @@ static uint32_t timestamp_get(const struct nvmf_target *target,
     return 0;
 }
 
-static uint16_t timestamp_set(struct nvmf_target *target,
-                              struct nvmf_request *req)
-{
-    uint8_t data[LOG_TIMESTAMP_LEN];
-
-    request_read_data(req, 0, data, sizeof(data));
-    clock_set(target, request_ctrl(target, req),
-              get_le64(data) & LOG_TIMESTAMP_MASK, target->now_us);
-    return NVME_SC_SUCCESS;
-}
-
 /* ---- Host behavior support. */
 
 enum {                    /* byte offsets in its data */

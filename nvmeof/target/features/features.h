@@ -8,10 +8,7 @@
 #include "nvmeof/target/request/request.h"
 
 /* timestamp.c */
-
-/* Set the drive's clock.  @param ctrl  whose host does it, or NULL */
-void clock_set(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
-               uint64_t epoch_ms, uint64_t now_us);
+uint16_t timestamp_set(struct nvmf_target *target, struct nvmf_request *req);
 
 /* feature.c */
 uint32_t feature_effects(const struct nvmf_target *target,

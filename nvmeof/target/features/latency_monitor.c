@@ -69,7 +69,7 @@ static enum latency_kind kind_of(struct nvmf_target *target,
 static void stamp_event(const struct nvmf_target *target,
                         struct latency_event *event, uint64_t now_us)
 {
-    event->is_epoch = target->is_clock_set;
+    event->is_epoch = target->clock.is_set;
     if (event->is_epoch) {
         event->stamp_ms = clock_read_ms(target, now_us);
     } else {

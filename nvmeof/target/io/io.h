@@ -37,7 +37,7 @@ static inline bool order_is_due(const struct nvmf_target *target,
 }
 
 /* scratch.c */
-void scratch_init(struct nvmf_target *target);
+void scratch_init(struct nvmf_scratch *scratch);
 MUST_USE bool scratch_take(struct nvmf_target *target,
                            struct nvmf_request *req);
 void scratch_give(struct nvmf_target *target, struct nvmf_request *req);

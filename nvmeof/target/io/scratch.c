@@ -10,10 +10,8 @@
  */
 #include "nvmeof/target/io/io.h"
 
-void scratch_init(struct nvmf_target *target)
+void scratch_init(struct nvmf_scratch *scratch)
 {
-    struct nvmf_scratch *scratch = &target->scratch;
-
     for (uint8_t i = 0; i < SCRATCH_COUNT; i++) {
         scratch->piece[i].ptr = scratch->memory[i];
     }

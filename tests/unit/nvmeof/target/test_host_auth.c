@@ -259,7 +259,7 @@ static void test_a_queue_becomes_live_after_success1(void **state)
         assert_int_equal(world.message[AUTH_SUCCESS1_LEN], 0); /* zero-filled */
         assert_int_equal(world.message[MESSAGE_LEN - 1], 0);
         assert_int_equal(qpair_state(fake, qpair), QPAIR_LIVE);
-        assert_int_equal(fake->target->auth_count, 0);
+        assert_int_equal(fake->target->auths.count, 0);
         (void)fake_property_get(fake, qpair, PROPERTY_CSTS, 4);
         assert_int_equal(world.end[dh].result, NVMF_AUTH_PROVEN);
         assert_int_equal(world.end[dh].dh, dh);
@@ -297,7 +297,7 @@ static void test_a_wrong_key_ends_the_connection(void **state)
     assert_int_equal(fake->disconnect_count, 1);
     assert_int_equal(world.end[0].result, NVMF_AUTH_REFUSED);
     assert_int_equal(world.end[0].failure, AUTH_FAILED_PROOF);
-    assert_int_equal(fake->target->auth_count, 0);
+    assert_int_equal(fake->target->auths.count, 0);
 }
 
 static void test_a_message_out_of_order_ends_the_connection(void **state)
@@ -454,7 +454,7 @@ static void test_a_connection_may_end_during_the_arithmetic(void **state)
             assert_true(nvmf_target_auth_step(fake->target, fake->now_us));
         }
         fake_close(fake, qpair);
-        assert_int_equal(fake->target->auth_count, 0);
+        assert_int_equal(fake->target->auths.count, 0);
         assert_false(nvmf_target_auth_step(fake->target, fake->now_us));
     }
 }
@@ -564,7 +564,8 @@ static void test_a_live_queue_stays_live_while_it_authenticates_again(
                               world.message);
     assert_int_equal(send_message(fake, qpair, len), 0);
     (void)fake_property_get(fake, qpair, PROPERTY_CSTS, 4);
-    fake->target->auth[0].session.state = AUTH_NEGOTIATE; /* begin once more */
+    fake->target->auths.auth[0].session.state =
+        AUTH_NEGOTIATE; /* begin once more */
     authenticate_queue(fake, qpair, &host, BIT(AUTH_DH_NULL));
     assert_int_equal(qpair_state(fake, qpair), QPAIR_LIVE);
     assert_int_equal(world.ends, 2);
@@ -619,7 +620,7 @@ static void test_the_oldest_unproven_authentication_makes_room(void **state)
     assert_int_equal(qpair_state(fake, qpair[NVMF_MAX_AUTHS]),
                      QPAIR_AUTHENTICATING);
     assert_int_equal(world.end[0].result, NVMF_AUTH_DISPLACED);
-    assert_int_equal(fake->target->auth_count, NVMF_MAX_AUTHS);
+    assert_int_equal(fake->target->auths.count, NVMF_MAX_AUTHS);
 }
 
 /* A source that connects without end cannot keep others from finishing. */
@@ -635,7 +636,7 @@ static void test_a_source_with_many_authentications_displaces_its_own(
         assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &greedy).status, 0);
     }
     assert_int_equal(qpair_state(fake, modest), QPAIR_AUTHENTICATING);
-    assert_int_equal(fake->target->auth_count, NVMF_MAX_AUTHS);
+    assert_int_equal(fake->target->auths.count, NVMF_MAX_AUTHS);
 }
 
 /* Live queues that authenticate again, and never finish, keep nobody out. */
@@ -660,7 +661,7 @@ static void test_a_live_queue_gives_its_authentication_up_for_a_new_host(
         assert_int_equal(send_message(fake, qpair[i], len), 0);
         waiting = i == 0 ? start_receive(fake, qpair[i]) : waiting;
     }
-    assert_int_equal(fake->target->auth_count, NVMF_MAX_AUTHS);
+    assert_int_equal(fake->target->auths.count, NVMF_MAX_AUTHS);
     assert_true(nvmf_target_auth_step(fake->target, fake->now_us));
     assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &fresh).status, 0);
     fake_run(fake);
@@ -1300,7 +1301,7 @@ static void test_nobody_gets_in_without_the_secret(void **state)
             }
         }
         fake_run(fake);
-        assert_int_equal(fake->target->auth_count, 0);
+        assert_int_equal(fake->target->auths.count, 0);
         assert_int_equal(fake->target->qpair_count, 0);
         assert_false(nvmf_target_auth_step(fake->target, fake->now_us));
         fake_free(fake);
@@ -1333,15 +1334,16 @@ static void test_sources_take_turns_at_the_arithmetic(void **state)
         }
     }
     for (unsigned int done = 0; done < 2;) {
-        uint8_t before = fake->target->auth_power;
+        uint8_t before = fake->target->auths.power;
 
         assert_true(nvmf_target_auth_step(fake->target, fake->now_us));
-        done += before != NO_AUTH && fake->target->auth_power == NO_AUTH;
+        done += before != NO_AUTH && fake->target->auths.power == NO_AUTH;
     }
+    assert_int_equal(fake->target->auths.auth[fake->target->qpair[modest].auth]
+                         .session.state,
+                     AUTH_CHALLENGE);
     assert_int_equal(
-        fake->target->auth[fake->target->qpair[modest].auth].session.state,
-        AUTH_CHALLENGE);
-    assert_int_equal(
-        fake->target->auth[fake->target->qpair[greedy[1]].auth].session.state,
+        fake->target->auths.auth[fake->target->qpair[greedy[1]].auth]
+            .session.state,
         AUTH_COMPUTE_PUBLIC);
 }
