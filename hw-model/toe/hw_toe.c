@@ -60,8 +60,9 @@ size_t hw_toe_memory_bytes(void)
 
 static void set_timer(struct hw_toe *toe)
 {
-    uint64_t deadline_us =
-        toe->tcp != NULL ? tcp_deadline(toe->tcp) : UINT64_MAX;
+    uint64_t deadline_us = toe->tcp != NULL ? MIN(tcp_deadline(toe->tcp),
+                                                  hw_toe_orphans_due_us(toe))
+                                            : UINT64_MAX;
     uint64_t deadline_ns =
         deadline_us > UINT64_MAX / 1000 ? DEV_NO_DEADLINE : deadline_us * 1000;
 
@@ -115,6 +116,7 @@ static void write_ctrl(struct hw_toe *toe, uint32_t value)
         start_engine(toe);
     } else if (!is_on && toe->tcp != NULL) {
         end_conns(toe);
+        hw_toe_orphans_forget(toe);
         memset(toe->state.listeners, 0, sizeof(toe->state.listeners));
         toe->tcp = NULL;
     }
@@ -260,6 +262,7 @@ static void finish_run(struct hw_toe *toe)
 {
     if (toe->tcp != NULL) {
         hw_toe_settle(toe);
+        hw_toe_orphans_ask(toe, hw_toe_now_us(toe));
         transmit_segments(toe);
         if (toe->has_abort_due && !toe->is_blocked) {
             if (hw_toe_abort_some(toe)) {
@@ -334,6 +337,7 @@ void hw_toe_reset(struct hw_toe *toe)
         state->conns[i].generation = 1;
     }
     toe->tcp = NULL;
+    toe->num_orphans = 0;
     toe->timer_ns = DEV_NO_DEADLINE;
     toe->env.set_timer(toe->env.ctx, DEV_NO_DEADLINE);
     hw_toe_update_irq(toe);
@@ -475,6 +479,7 @@ static void forget_ids(struct hw_toe *toe)
 bool hw_toe_state_loaded(struct hw_toe *toe)
 {
     toe->tcp = NULL;
+    toe->num_orphans = 0;
     toe->busy = false;
     if (!state_is_valid(toe)) {
         hw_toe_reset(toe);
@@ -484,6 +489,7 @@ bool hw_toe_state_loaded(struct hw_toe *toe)
     if (FIELD_GET(toe->state.ctrl, TOE_CTRL, ENABLE)) {
         start_engine(toe);
         hw_toe_listen_again(toe);
+        hw_toe_orphans_find(toe);
     }
     end_conns(toe);
     toe->timer_ns = DEV_NO_DEADLINE;

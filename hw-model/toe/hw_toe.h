@@ -87,6 +87,13 @@ struct hw_toe_conn {
     uint64_t send_end;
 };
 
+/* The peer of a connection that was not loaded. */
+struct hw_toe_orphan {
+    struct ip_addr local, remote;
+    uint16_t local_port, remote_port;
+    uint16_t path;
+};
+
 struct hw_toe_laddr {
     bool is_used;
     uint8_t port;
@@ -138,6 +145,10 @@ struct hw_toe {
     uint32_t unslotted;                    /* a SYN to be rejected; 0: none */
     int8_t tcp_listener[HW_TOE_LISTENERS]; /* that of net/tcp; -1: none */
     uint16_t slot_of[HW_TOE_IDS];          /* by the low half of the id */
+    uint16_t num_orphans, orphan_next;
+    uint8_t orphan_round;
+    uint64_t orphan_due_us; /* when the next ones are asked */
+    struct hw_toe_orphan orphans[HW_TOE_SLOTS];
     struct hw_toe_state state;
 };
 
@@ -176,7 +187,7 @@ void hw_toe_port_ready(struct hw_toe *toe, unsigned int port);
 /**
  * Check a state that was loaded into toe->state, and continue from it.  The
  * state of the connections is not saved: each ends with TOE_END_STOPPED, and
- * the peer's next segment is answered with a RST.
+ * the peers are made to send a segment, which is answered with a RST.
  *
  * @return false when it is invalid; the engine is then in reset
  */

@@ -107,6 +107,16 @@ void hw_toe_trace_ended(struct hw_toe *toe, const struct hw_toe_conn *conn);
 /* A SYN finds no TID. */
 void hw_toe_trace_no_slot(struct hw_toe *toe, const struct tcp_ends *ends);
 
+/* ---- orphans.c: peers whose connections were not loaded. */
+
+/* Remember the peers of all connections in the loaded state. */
+void hw_toe_orphans_find(struct hw_toe *toe);
+void hw_toe_orphans_forget(struct hw_toe *toe);
+
+/* Make them notice it, and when to call this again. */
+void hw_toe_orphans_ask(struct hw_toe *toe, uint64_t now_us);
+uint64_t hw_toe_orphans_due_us(const struct hw_toe *toe);
+
 /* ---- query.c */
 
 /* Carry out QUERY.  @param conn  the connection that has its TID, or NULL */

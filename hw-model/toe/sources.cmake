@@ -5,6 +5,7 @@ set(SOURCES
     hw_toe_conns.c
     hw_toe_entries.c
     hw_toe_frames.c
+    hw_toe_orphans.c
     hw_toe_query.c
     hw_toe_trace.c
 )

@@ -267,6 +267,62 @@ static void test_a_search_finds_every_connection_once(void **state)
     assert_int_equal(toe_usage(&bed->toe).time_waits, 0);
 }
 
+/* ---- A loaded state. */
+
+/* What was loaded is the present state; the connections are not in it. */
+static void load_state(struct bed *bed)
+{
+    assert_true(hw_toe_state_loaded(&bed->hw));
+    model_settle();
+}
+
+static void test_a_peer_that_only_waits_is_reset_after_a_load(void **state)
+{
+    struct bed *bed = *state;
+    struct taken *taken = taken_of(bed);
+
+    start_engine(bed);
+    for (uint16_t i = 0; i < BED_PEERS; i++) {
+        (void)bed_connect(bed, PORT, (uint16_t)(40000 + i), HOST_MANUAL);
+        bed_pass(bed, SECOND / 100);
+    }
+    bed_pass(bed, SECOND);
+    assert_int_equal(bed->peer->established_count, BED_PEERS);
+    load_state(bed);
+    bed_pass(bed, SECOND);
+    assert_int_equal(taken->end, TOE_END_STOPPED);
+    assert_int_equal(taken->counts[TOE_KIND_ENDED], BED_PEERS);
+    assert_int_equal(bed->peer->ended_count, BED_PEERS);
+    assert_int_equal(bed->peer->end, TCP_END_RESET);
+}
+
+/* The link is not up before some seconds; and nobody is asked for ever. */
+static void test_peers_are_reset_although_the_link_comes_up_late(void **state)
+{
+    struct bed *bed = *state;
+    unsigned int refs = 0;
+    uint64_t sent;
+
+    start_engine(bed);
+    (void)connect_peer(bed, 40000);
+    bed->is_cut = true;
+    load_state(bed);
+    bed_pass(bed, 5 * SECOND);
+    assert_int_equal(bed->peer->ended_count, 0);
+    bed->is_cut = false;
+    bed_pass(bed, 12 * SECOND);
+    assert_int_equal(bed->peer->ended_count, 1);
+    assert_int_equal(bed->peer->end, TCP_END_RESET);
+    bed_pass(bed, 30 * SECOND);
+    sent = toe_counter_read(&bed->toe, TOE_COUNT_TX_FRAMES);
+    bed_pass(bed, 100 * SECOND);
+    assert_int_equal(toe_counter_read(&bed->toe, TOE_COUNT_TX_FRAMES), sent);
+    for (unsigned int i = 0; i < HW_TOE_PATHS; i++) {
+        refs += bed->hw.state.paths[i].refs;
+    }
+    assert_int_equal(refs, 1); /* the slot, which was not released */
+}
+
 /* ---- Trace events. */
 
 static void test_a_trace_has_the_life_of_a_connection(void **state)
