@@ -50,14 +50,14 @@ void tcp_pdu_head_emit(uint8_t *buf, const struct tcp_pdu_head *head)
 
 /* ---- What a host may send. */
 
-static struct tcp_pdu_term fault(enum tcp_fes fes, uint32_t fei)
+static struct tcp_pdu_term make_fault(enum tcp_fes fes, uint32_t fei)
 {
     return (struct tcp_pdu_term){(uint16_t)fes, fei};
 }
 
 static struct tcp_pdu_term wrong_field(uint32_t offset)
 {
-    return fault(PDU_FES_HEADER_FIELD, offset);
+    return make_fault(PDU_FES_HEADER_FIELD, offset);
 }
 
 /* The length of a host's header; 0: a host sends no such PDU. */
@@ -87,7 +87,7 @@ static struct tcp_pdu_term judge_data(const struct tcp_pdu_head *head,
         return wrong_field(PDU_FLAGS);
     }
     if (is_capsule && head->plen == begin) {
-        return fault(PDU_FES_NONE, 0);
+        return make_fault(PDU_FES_NONE, 0);
     }
     if (head->has_data_digest != rules->has_data_digest) {
         return wrong_field(PDU_FLAGS);
@@ -102,7 +102,7 @@ static struct tcp_pdu_term judge_data(const struct tcp_pdu_head *head,
     if (is_capsule && len > rules->capsule_data_max) {
         return wrong_field(PDU_PLEN);
     }
-    return fault(
+    return make_fault(
         !is_capsule && len > rules->data_max ? PDU_FES_LIMIT : PDU_FES_NONE, 0);
 }
 
@@ -116,19 +116,19 @@ struct tcp_pdu_term tcp_pdu_judge(const struct tcp_pdu_head *head,
     }
     if (head->type != PDU_H2C_TERM &&
         rules->is_ready == (head->type == PDU_IC_REQ)) {
-        return fault(PDU_FES_SEQUENCE, 0);
+        return make_fault(PDU_FES_SEQUENCE, 0);
     }
     if (head->hlen != hlen) {
         return wrong_field(PDU_HLEN);
     }
     if (head->type == PDU_IC_REQ) {
-        return head->plen == PDU_IC_LEN ? fault(PDU_FES_NONE, 0)
+        return head->plen == PDU_IC_LEN ? make_fault(PDU_FES_NONE, 0)
                                         : wrong_field(PDU_PLEN);
     }
     if (head->type == PDU_H2C_TERM) {
         return head->plen >= PDU_TERM_LEN &&
                        head->plen <= PDU_TERM_LEN + PDU_TERM_HEADER_MAX
-                   ? fault(PDU_FES_NONE, 0)
+                   ? make_fault(PDU_FES_NONE, 0)
                    : wrong_field(PDU_PLEN);
     }
     return judge_data(head, rules);

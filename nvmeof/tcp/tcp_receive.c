@@ -25,7 +25,7 @@ void tcp_queue_reader_init(struct nvme_tcp_queue *queue)
     reader->request = NULL;
 }
 
-static uint32_t available(const struct nvme_tcp_queue *queue)
+static uint32_t bytes_available(const struct nvme_tcp_queue *queue)
 {
     return queue->received - queue->read;
 }
@@ -35,7 +35,8 @@ static uint32_t peek_bytes(const struct nvme_tcp_queue *queue, uint32_t max,
                            const uint8_t **bytes)
 {
     uint32_t at = queue->read % NVME_TCP_RING_LEN;
-    uint32_t len = MIN(available(queue), (uint32_t)NVME_TCP_RING_LEN - at);
+    uint32_t len =
+        MIN(bytes_available(queue), (uint32_t)NVME_TCP_RING_LEN - at);
 
     *bytes = queue->ring + at;
     return MIN(len, max);
@@ -374,7 +375,7 @@ static void give_credit(struct nvme_tcp_queue *queue)
 
     if (queue->credit_due == 0 ||
         (queue->credit_due < CREDIT_MIN && queue->state == TCP_QUEUE_OPEN &&
-         available(queue) != 0)) {
+         bytes_available(queue) != 0)) {
         return;
     }
     if (socket->credit(socket->ctx, queue->id, queue->credit_due)) {
@@ -389,7 +390,8 @@ void tcp_queue_receive(struct nvme_tcp_queue *queue)
     while (queue->state == TCP_QUEUE_OPEN && read_stream(queue)) {
     }
     if (queue->state > TCP_QUEUE_OPEN) {
-        skip_bytes(queue, available(queue)); /* nobody reads it any more */
+        skip_bytes(queue,
+                   bytes_available(queue)); /* nobody reads it any more */
     }
     if (queue->state <= TCP_QUEUE_CLOSING) {
         give_credit(queue);

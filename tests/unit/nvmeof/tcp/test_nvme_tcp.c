@@ -282,8 +282,8 @@ static struct nvme_cqe connect_queue(struct world *w, const struct link *link,
     return take_response(w, link);
 }
 
-static struct nvme_cqe exec(struct world *w, const struct link *link,
-                            struct nvme_sqe sqe)
+static struct nvme_cqe exec_command(struct world *w, const struct link *link,
+                                    struct nvme_sqe sqe)
 {
     send_command(w, link, &sqe, 0);
     return take_response(w, link);
@@ -296,7 +296,7 @@ static void enable_ctrl(struct world *w, const struct link *link)
                            .cdw11 = PROPERTY_CC,
                            .cdw12 = CC_ENABLE};
 
-    assert_int_equal(exec(w, link, sqe).status, 0);
+    assert_int_equal(exec_command(w, link, sqe).status, 0);
 }
 
 struct host {
@@ -314,22 +314,22 @@ static struct host connect_host(struct world *w, uint8_t digests,
     assert_int_equal(cqe.status, 0);
     host.cntlid = (uint16_t)cqe.dw0;
     enable_ctrl(w, &host.admin);
-    assert_int_equal(exec(w, &host.admin, features).status, 0);
+    assert_int_equal(exec_command(w, &host.admin, features).status, 0);
     host.io = open_link(w, digests);
     cqe = connect_queue(w, &host.io, 1, host.cntlid, has_flow_control);
     assert_int_equal(cqe.status, 0);
     return host;
 }
 
-static void fill(uint8_t *data, uint32_t len, uint8_t seed)
+static void fill_data(uint8_t *data, uint32_t len, uint8_t seed)
 {
     for (uint32_t i = 0; i < len; i++) {
         data[i] = (uint8_t)(i * 7 + i / 251 + seed);
     }
 }
 
-static struct nvme_sqe rw(uint8_t opcode, uint64_t lba, uint32_t blocks,
-                          uint16_t cid)
+static struct nvme_sqe make_rw(uint8_t opcode, uint64_t lba, uint32_t blocks,
+                               uint16_t cid)
 {
     struct nvme_sqe sqe = fake_rw(opcode, lba, blocks);
 
@@ -341,7 +341,7 @@ static struct nvme_sqe rw(uint8_t opcode, uint64_t lba, uint32_t blocks,
 static void check_read(struct world *w, const struct link *link, uint64_t lba,
                        const uint8_t *data, uint32_t blocks, uint16_t cid)
 {
-    struct nvme_sqe sqe = rw(NVM_READ, lba, blocks, cid);
+    struct nvme_sqe sqe = make_rw(NVM_READ, lba, blocks, cid);
     uint32_t len = blocks * BLOCK;
     bool is_last = false;
     struct nvme_cqe cqe;
@@ -389,13 +389,13 @@ static void serve_host(struct world *w, uint8_t digests)
     assert_int_equal(get_le16(pdu.data + 1800), 0);                /* ICDOFF */
     assert_int_equal(take_response(w, &host.admin).status, 0);
 
-    fill(data, sizeof(data), 1);
-    sqe = rw(NVM_WRITE, 10, 8, 1); /* in the capsule */
+    fill_data(data, sizeof(data), 1);
+    sqe = make_rw(NVM_WRITE, 10, 8, 1); /* in the capsule */
     send_capsule(w, &host.io, &sqe, data, 8 * BLOCK);
     assert_int_equal(take_response(w, &host.io).status, 0);
     check_read(w, &host.io, 10, data, 8, 2);
 
-    sqe = rw(NVM_WRITE, 100, 64, 3);
+    sqe = make_rw(NVM_WRITE, 100, 64, 3);
     send_command(w, &host.io, &sqe, sizeof(data));
     assert_int_equal(answer_r2ts(w, &host.io, data, sizeof(data)), 1);
     assert_int_equal(take_response(w, &host.io).status, 0);
@@ -444,9 +444,9 @@ static void test_a_busy_socket_loses_nothing(void **state)
     static uint8_t data[64 * BLOCK];
     struct host host = connect_host(w, BOTH, true);
 
-    fill(data, sizeof(data), 3);
+    fill_data(data, sizeof(data), 3);
     for (unsigned int n = 1; n < 12; n++) {
-        struct nvme_sqe sqe = rw(NVM_WRITE, 100, 64, 3);
+        struct nvme_sqe sqe = make_rw(NVM_WRITE, 100, 64, 3);
 
         w->busy = n;
         send_command(w, &host.io, &sqe, sizeof(data));
@@ -464,10 +464,10 @@ static void test_long_commands_move_in_windows(void **state)
     struct world *w = *state;
     static uint8_t data[256 * BLOCK];
     struct host host = connect_host(w, BOTH, true);
-    struct nvme_sqe sqe = rw(NVM_WRITE, 0, 256, 1);
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 0, 256, 1);
 
     w->fake->window_max = 16 * 1024;
-    fill(data, sizeof(data), 5);
+    fill_data(data, sizeof(data), 5);
     send_command(w, &host.io, &sqe, sizeof(data));
     assert_int_equal(answer_r2ts(w, &host.io, data, sizeof(data)), 8);
     assert_int_equal(take_response(w, &host.io).status, 0);
@@ -478,11 +478,11 @@ static void test_single_bytes_are_put_together(void **state)
 {
     struct world *w = *state;
     struct host host = connect_host(w, BOTH, true);
-    struct nvme_sqe sqe = rw(NVM_WRITE, 7, 1, 1);
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 7, 1, 1);
     uint8_t data[BLOCK], pdu[1024];
     uint32_t len;
 
-    fill(data, sizeof(data), 9);
+    fill_data(data, sizeof(data), 9);
     len = build_capsule(&host.io, pdu, &sqe, 0x01, BLOCK, data, BLOCK);
     for (uint32_t i = 0; i < len; i++) {
         world_send(w, host.io.peer, pdu + i, 1);
@@ -497,7 +497,7 @@ static void test_pdus_need_not_begin_with_a_segment(void **state)
 {
     struct world *w = *state;
     struct host host = connect_host(w, 0, true);
-    struct nvme_sqe sqe = rw(NVM_FLUSH, 0, 1, 1);
+    struct nvme_sqe sqe = make_rw(NVM_FLUSH, 0, 1, 1);
     uint8_t bytes[3 * 72];
     uint32_t len = 0;
 
@@ -517,7 +517,7 @@ static void test_success_replaces_the_response_without_flow_control(
 {
     struct world *w = *state;
     struct host host = connect_host(w, 0, false);
-    struct nvme_sqe sqe = rw(NVM_READ, 7, 1, 1);
+    struct nvme_sqe sqe = make_rw(NVM_READ, 7, 1, 1);
     struct pdu pdu;
 
     send_command(w, &host.io, &sqe, BLOCK);
@@ -525,7 +525,7 @@ static void test_success_replaces_the_response_without_flow_control(
     assert_int_equal(pdu.head.type, PDU_C2H_DATA);
     assert_true(pdu.head.is_last);
     assert_true(pdu.head.is_success);
-    sqe = rw(NVM_READ, FAKE_BLOCKS, 1, 2); /* a failure has its response */
+    sqe = make_rw(NVM_READ, FAKE_BLOCKS, 1, 2); /* a failure has its response */
     send_command(w, &host.io, &sqe, BLOCK);
     assert_int_equal(take_response(w, &host.io).status & 0x7ff,
                      NVME_SC_LBA_RANGE);
@@ -557,13 +557,13 @@ static void test_a_wrong_data_digest_fails_its_command(void **state)
 {
     struct world *w = *state;
     struct host host = connect_host(w, DATA_DIGEST, true);
-    struct nvme_sqe sqe = rw(NVM_WRITE, 7, 1, 1);
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 7, 1, 1);
     uint8_t data[16 * BLOCK], pdu[16 * BLOCK + 64];
     struct nvme_cqe cqe;
     struct tcp_pdu_data r2t;
     uint32_t len;
 
-    fill(data, sizeof(data), 9);
+    fill_data(data, sizeof(data), 9);
     len = build_capsule(&host.io, pdu, &sqe, 0x01, BLOCK, data, BLOCK);
     pdu[len - 1] ^= 1;
     world_send(w, host.io.peer, pdu, len);
@@ -572,7 +572,7 @@ static void test_a_wrong_data_digest_fails_its_command(void **state)
     assert_int_equal(cqe.status & DNR, 0);
     assert_int_equal(w->fake->history_count, 0);
 
-    sqe = rw(NVM_WRITE, 7, 16, 2);
+    sqe = make_rw(NVM_WRITE, 7, 16, 2);
     send_command(w, &host.io, &sqe, sizeof(data));
     r2t = take_r2t(w, &host.io);
     len = build_data(&host.io, pdu, &r2t, true, data);
@@ -634,7 +634,7 @@ static void test_a_wrong_header_digest_ends_the_connection(void **state)
 {
     struct world *w = *state;
     struct host host = connect_host(w, HEADER_DIGEST, true);
-    struct nvme_sqe sqe = rw(NVM_FLUSH, 0, 1, 1);
+    struct nvme_sqe sqe = make_rw(NVM_FLUSH, 0, 1, 1);
     uint8_t pdu[128];
     uint32_t len = build_capsule(&host.io, pdu, &sqe, 0x5a, 0, NULL, 0);
 
@@ -650,7 +650,7 @@ static struct link send_wrong_data(struct world *w, int tag, int cid,
 {
     static uint8_t data[32 * BLOCK];
     struct host host = connect_host(w, 0, true);
-    struct nvme_sqe sqe = rw(NVM_WRITE, 0, 16, 5);
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 0, 16, 5);
     struct tcp_pdu_data r2t;
 
     send_command(w, &host.io, &sqe, 16 * BLOCK);
@@ -688,7 +688,7 @@ static void test_a_tag_is_not_used_twice(void **state)
     static uint8_t data[16 * BLOCK];
     struct world *w = *state;
     struct host host = connect_host(w, 0, true);
-    struct nvme_sqe sqe = rw(NVM_WRITE, 0, 16, 5);
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 0, 16, 5);
     struct tcp_pdu_data r2t;
 
     send_command(w, &host.io, &sqe, sizeof(data));
@@ -706,7 +706,7 @@ static void test_more_commands_than_entries_end_the_connection(void **state)
 
     w->fake->hold_media = true;
     for (uint16_t cid = 0; cid <= DEPTH; cid++) {
-        struct nvme_sqe sqe = rw(NVM_READ, cid, 1, cid);
+        struct nvme_sqe sqe = make_rw(NVM_READ, cid, 1, cid);
 
         send_command(w, &host.io, &sqe, BLOCK);
     }
@@ -724,7 +724,9 @@ static void test_term_req_of_a_host_closes(void **state)
     assert_int_equal(host.io.peer->end, TCP_END_CLOSED);
     assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_TERMS_RECEIVED), 1);
     assert_int_equal(
-        exec(w, &host.admin, fake_admin(ADMIN_KEEP_ALIVE, 0, 0, 0)).status, 0);
+        exec_command(w, &host.admin, fake_admin(ADMIN_KEEP_ALIVE, 0, 0, 0))
+            .status,
+        0);
 }
 
 /* A host that closes its connection while commands are at the medium. */
@@ -736,7 +738,7 @@ static void test_a_host_may_close_at_any_time(void **state)
 
     w->fake->hold_media = true;
     for (uint16_t cid = 0; cid < 10; cid++) {
-        struct nvme_sqe sqe = rw(NVM_WRITE, cid, 1, cid);
+        struct nvme_sqe sqe = make_rw(NVM_WRITE, cid, 1, cid);
 
         send_capsule(w, &host.io, &sqe, data, BLOCK);
     }
@@ -762,7 +764,7 @@ static void test_a_peer_that_never_reads_is_ended(void **state)
 
     host.io.peer->is_deaf = true;
     for (uint16_t cid = 0; cid < 16; cid++) {
-        struct nvme_sqe sqe = rw(NVM_READ, 0, 64, cid);
+        struct nvme_sqe sqe = make_rw(NVM_READ, 0, 64, cid);
 
         send_command(w, &host.io, &sqe, 64 * BLOCK);
     }
@@ -779,7 +781,7 @@ static void test_a_write_without_data_is_ended(void **state)
 {
     struct world *w = *state;
     struct host host = connect_host(w, 0, true);
-    struct nvme_sqe sqe = rw(NVM_WRITE, 0, 16, 5);
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 0, 16, 5);
 
     send_command(w, &host.io, &sqe, 16 * BLOCK);
     (void)take_r2t(w, &host.io);
@@ -817,7 +819,9 @@ static void test_connections_without_connect_are_limited(void **state)
     assert_true(first->is_ended);
     assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_EVICTED), 1);
     assert_int_equal(
-        exec(w, &host.admin, fake_admin(ADMIN_KEEP_ALIVE, 0, 0, 0)).status, 0);
+        exec_command(w, &host.admin, fake_admin(ADMIN_KEEP_ALIVE, 0, 0, 0))
+            .status,
+        0);
 }
 
 /* More writes with data in their capsules than slots: the stream waits. */
@@ -829,9 +833,9 @@ static void test_capsules_wait_for_slots(void **state)
 
     w->fake->hold_media = true;
     for (uint16_t cid = 0; cid < 40; cid++) {
-        struct nvme_sqe sqe = rw(NVM_WRITE, cid, 1, cid);
+        struct nvme_sqe sqe = make_rw(NVM_WRITE, cid, 1, cid);
 
-        fill(data, BLOCK, (uint8_t)cid);
+        fill_data(data, BLOCK, (uint8_t)cid);
         send_capsule(w, &host.io, &sqe, data, BLOCK);
     }
     world_run(w, 100000);
@@ -841,7 +845,7 @@ static void test_capsules_wait_for_slots(void **state)
         assert_int_equal(take_response(w, &host.io).status, 0);
     }
     for (uint16_t cid = 0; cid < 40; cid++) {
-        fill(data, BLOCK, (uint8_t)cid);
+        fill_data(data, BLOCK, (uint8_t)cid);
         check_read(w, &host.io, cid, data, 1, cid);
     }
 }
@@ -869,10 +873,10 @@ static void test_fused_commands(void **state)
     struct host host = connect_host(w, 0, true);
     uint8_t zero[BLOCK] = {0}, data[BLOCK];
 
-    fill(data, BLOCK, 4);
+    fill_data(data, BLOCK, 4);
     for (unsigned int i = 0; i < 2; i++) {
-        struct nvme_sqe first = rw(NVM_COMPARE, i, 1, 1);
-        struct nvme_sqe second = rw(NVM_WRITE, i, 1, 2);
+        struct nvme_sqe first = make_rw(NVM_COMPARE, i, 1, 1);
+        struct nvme_sqe second = make_rw(NVM_WRITE, i, 1, 2);
 
         first.fuse = SQE_FUSE_FIRST;
         second.fuse = SQE_FUSE_SECOND;
