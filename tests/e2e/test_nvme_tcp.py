@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A Linux host by NVMe over TCP: discovery, digests, I/O, and RDMA beside it on one namespace."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+import uart_dialogue
+
+from essd import steps
+from essd.steps import Job
+
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
+
+FIO = ("fio --name=own --filename={device} --direct=1 --ioengine=libaio --bsrange=512-256k "
+       "--iodepth=16 --rw=randwrite --size=8m --verify=crc32c --verify_fatal=1")
+
+
+def switch(job: Job, value: str) -> None:
+    steps.clean_host(job)
+    for line in (f"config set nvme.tcp {value}", "config save"):
+        assert uart_dialogue.ask(job.instance, line)[-1].startswith("ok")
+    job.instance.ask("power-cut")
+    job.instance.ask("power-on")
+    steps.wait_target(job)
+
+
+@pytest.fixture(scope="module")
+def tcp(session_job: Job) -> Iterator[Job]:
+    switch(session_job, "on")
+    yield session_job
+    switch(session_job, "off")
+
+
+@pytest.fixture(autouse=True)
+def clean(tcp: Job) -> Iterator[None]:
+    yield
+    steps.clean_host(tcp)
+
+
+def connect(job: Job, port: int, options: str = "") -> None:
+    job.quiet(f"nvme connect -t tcp -a {job.addresses[port]} -s 4420 -n {job.nqn} {options}")
+
+
+def test_discovery_lists_both_transports(tcp: Job) -> None:
+    for service in (4420, 8009):
+        log = tcp.quiet(f"nvme discover -t tcp -a {tcp.addresses[0]} -s {service}")
+        entries = re.findall(r"trtype:\s+(\w+).*?subtype:\s+(nvme|current).*?"
+                             r"trsvcid:\s+(\d+).*?traddr:\s+(\S+)", log, re.S)
+        assert sorted(entries) == sorted(
+            (trtype, subtype, "4420", address) for trtype in ("rdma", "tcp")
+            for subtype in ("nvme", "current") for address in tcp.addresses), log
+        assert log.count("sectype: none") == 4, log
+
+
+@pytest.mark.parametrize("digests", ["", "-g", "-G", "-g -G"])
+def test_what_a_host_writes_it_reads(tcp: Job, digests: str) -> None:
+    connect(tcp, 0, digests)
+    found = tcp.quiet(f"nvme id-ctrl {tcp.controller()}")
+    assert re.search(r"sgls\s+: 0x100001\b", found) and re.search(r"ioccsz\s+: 260\b", found)
+    tcp.quiet(FIO.format(device=tcp.device()))
+
+
+def test_a_file_system(tcp: Job) -> None:
+    connect(tcp, 1)
+    device = tcp.device()
+    tcp.quiet(f"mkfs.ext4 -q -F {device} && mount {device} /mnt && "
+              "head -c 3000000 /dev/urandom > /tmp/data && cp /tmp/data /mnt/data && "
+              f"umount /mnt && mount {device} /mnt && cmp /tmp/data /mnt/data && umount /mnt")
+
+
+def test_rdma_and_tcp_are_paths_of_one_device(tcp: Job) -> None:
+    options = "--ctrl-loss-tmo=60 --reconnect-delay=1 --keep-alive-tmo=2"
+    steps.connect(tcp, 0, options)
+    connect(tcp, 1, options)
+    tcp.quiet(FIO.format(device=tcp.device()))
+    tcp.instance.ask("port", port=0, plugged=False)     # TCP alone
+    tcp.quiet(FIO.format(device=tcp.device()))
+    paths = json.loads(tcp.quiet("nvme list-subsys -o json"))
+    found = {path["Transport"]: path["State"]
+             for host in paths for system in host["Subsystems"] for path in system["Paths"]}
+    assert found["tcp"] == "live" and found["rdma"] != "live", found
+    tcp.instance.ask("port", port=0, plugged=True)
