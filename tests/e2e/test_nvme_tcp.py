@@ -47,7 +47,7 @@ def test_discovery_lists_both_transports(tcp: Job) -> None:
     for service in (4420, 8009):
         log = tcp.quiet(f"nvme discover -t tcp -a {tcp.addresses[0]} -s {service}")
         entries = re.findall(r"trtype:\s+(\w+).*?subtype:\s+(nvme|current).*?"
-                             r"trsvcid:\s+(\d+).*?traddr:\s+(\S+)", log, re.S)
+                             r"trsvcid:\s+(\d+).*?traddr:\s+(\S+)", log, re.DOTALL)
         assert sorted(entries) == sorted(
             (trtype, subtype, "4420", address) for trtype in ("rdma", "tcp")
             for subtype in ("nvme", "current") for address in tcp.addresses), log
