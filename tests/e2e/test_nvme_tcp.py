@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 import uart_dialogue
 
-from essd import steps
-from essd.steps import Job
+from essd.instance import steps
+from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 

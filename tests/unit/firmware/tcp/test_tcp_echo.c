@@ -5,21 +5,31 @@
 #include "firmware/tcp/tcp_echo.h"
 #include "tests/test_fixture.h"
 
-enum { SECOND = 1000000, LITTLE = 1000, MUCH = 300000 };
+enum { SECOND = 1000000, LITTLE = 1000, MUCH = 300000, BUDGET = 64 };
 
 static struct tcp_echo *echo_of(struct bed *bed)
 {
     return bed->firmware;
 }
 
+/* As firmware/app/tcp_services.c does. */
+static void take_entry(void *ctx, const struct toe_entry *entry)
+{
+    struct bed *bed = ctx;
+
+    if (!tcp_echo_take(echo_of(bed), entry, model.env.now_ns / 1000) &&
+        entry->kind == TOE_KIND_ENDED) { /* one that was refused */
+        assert_true(toe_release(&bed->toe, entry->tid));
+    }
+}
+
 static void turn_services(struct bed *bed)
 {
-    uint64_t now_us = model.env.now_ns / 1000;
-
-    while (tcp_echo_poll(echo_of(bed), now_us)) {
+    while (toe_room(&bed->toe) >= BUDGET * TCP_ECHO_COMMANDS &&
+           toe_poll(&bed->toe, BUDGET, take_entry, bed) != 0) {
         toe_kick(&bed->toe);
     }
-    (void)tcp_echo_step(echo_of(bed), now_us);
+    (void)tcp_echo_step(echo_of(bed), model.env.now_ns / 1000);
     toe_kick(&bed->toe);
 }
 
