@@ -67,9 +67,12 @@ struct ftl_rescue {
     uint8_t repeats;  /* attempts that were repeated because of lost words */
     uint8_t *members; /* with is_of_accumulator: those of the accumulator */
 
+    /* Of a read of another die that has failed, although the flash may be
+     * intact; or FTL_FLASH_OK. */
+    enum ftl_flash_status status;
+
     /* The request, as it was. */
     uint32_t row;
-    enum ftl_flash_status status;
     struct ftl_flash_op flash;
     struct ftl_flash_unit saved[FTL_OP_UNITS];
 

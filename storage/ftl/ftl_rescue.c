@@ -271,6 +271,9 @@ static void add_die(struct ftl *ftl, struct ftl_rescue *rescue,
     uint8_t good =
         ftl_good_planes(ftl, rescue->flash.block, request->flash.die);
 
+    if (status != FTL_FLASH_OK && status != FTL_FLASH_DEAD) {
+        rescue->status = status;
+    }
     for (uint32_t entry = 0; entry < request->flash.num_units; entry++) {
         const struct ftl_flash_unit *unit = &request->units[entry];
         const struct ftl_flash_unit *from = find_contents(ftl, request, unit);
@@ -489,6 +492,7 @@ static void start_rescue(struct ftl *ftl, struct ftl_rescue *rescue,
            request->flash.num_units * sizeof(request->units[0]));
     rescue->attempt = FTL_RESCUE_ALL;
     rescue->has_read_bad_planes = false;
+    rescue->status = FTL_FLASH_OK;
     rescue->repeats = 0;
     rescue->is_of_scan = request->kind == FTL_REQUEST_SCAN ||
                          request->kind == FTL_REQUEST_REPAIR;
@@ -603,24 +607,41 @@ static bool begin_rescue(struct ftl *ftl, struct ftl_request *request,
     return false;
 }
 
+/* Whether all units have been rebuilt, or were never programmed. */
+static bool is_complete(const struct ftl_rescue *rescue)
+{
+    for (uint32_t i = 0; i < rescue->num_units; i++) {
+        if (rescue->saved[rescue->entry[i]].status != FTL_UNIT_GOOD &&
+            (rescue->is_used[i] || rescue->is_lost[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /*
  * A read of a request that is being rebuilt has ended.
+ * @param status  becomes that of the whole request when it does not go on.  If
+ *                a read of another die has failed, and not because of the
+ *                flash, nothing is known of what could not be rebuilt: it is
+ *                not lost, and a mount must not go on without it.
  * @return whether the request goes on; otherwise it is as it was, and its units
  *         have their status
  */
 static bool continue_rescue(struct ftl *ftl, struct ftl_request *request,
-                            enum ftl_flash_status status)
+                            enum ftl_flash_status *status)
 {
     struct ftl_rescue *rescue = request->rescue;
 
-    if (status == FTL_FLASH_DEAD) {
+    if (*status == FTL_FLASH_DEAD) {
         ftl_parity_die_is_dead(ftl, request->flash.die);
     }
-    add_die(ftl, rescue, request, status);
+    add_die(ftl, rescue, request, *status);
     rescue->next_die++;
     if (go_on(ftl, rescue)) {
         return true;
     }
+    *status = is_complete(rescue) ? FTL_FLASH_OK : rescue->status;
     end_rescue(ftl, rescue);
     return false;
 }
@@ -629,10 +650,9 @@ bool ftl_rescue_read_done(struct ftl *ftl, struct ftl_request *request,
                           enum ftl_flash_status status)
 {
     if (request->rescue != NULL) {
-        if (continue_rescue(ftl, request, status)) {
+        if (continue_rescue(ftl, request, &status)) {
             return true;
         }
-        status = FTL_FLASH_OK;
     } else if (begin_rescue(ftl, request, &status)) {
         return true;
     } else if (request->kind == FTL_REQUEST_READ && status == FTL_FLASH_OK) {

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Faults while a mount loads a checkpoint, and while it rebuilds what it could
+ * not read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "storage/ftl/ftl_internal.h"
+#include "tests/unit/storage/ftl/ftl_faults.h"
+
+enum {
+    DEAD_DIE =
+        1, /* it holds the first row of the checkpoint, with all pieces */
+    FAILED_DIE = 3,
+    FAILED_PLANE = 2,
+};
+
+static const struct bed_config small = {
+    .profile = "slc",
+    .geometry = {.channels = 1,
+                 .dies = 4,
+                 .planes = 4,
+                 .units = 1,
+                 .pages = 1,
+                 .blocks = 24,
+                 .wordlines = 4},
+    .logical_units = 400,
+    .buffer_units = 24,
+    .checkpoint_superblocks = 6,
+    .seed = 1,
+};
+
+static void fill_medium(struct bed *bed)
+{
+    for (uint32_t unit = 0; unit < bed->units; unit++) {
+        bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
+    }
+    bed_flush(bed);
+}
+
+/* A drive that was in use, and was stopped in an orderly way. */
+static struct bed *new_stopped(uint16_t checkpoint_superblocks)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+
+    config.checkpoint_superblocks = checkpoint_superblocks;
+    bed = bed_new(&config);
+    fill_medium(bed);
+    bed_use(bed, 5, 60);
+    bed_wait_all(bed);
+    bed_flush(bed);
+    bed_settle(bed);
+    bed_stop(bed);
+    return bed;
+}
+
+/* Begin to mount a copy, in which the die is dead. */
+static struct bed *start_with_dead_die(const struct bed *bed, uint64_t seed)
+{
+    struct bed *cut = bed_cut_saved(bed, seed);
+
+    cut->changes_dead_dies = true;
+    cut->dead_dies = BIT(DEAD_DIE);
+    bed_start_mount(cut);
+    cut->changes_dead_dies = false;
+    return cut;
+}
+
+static enum ftl_state end_mount(struct bed *bed)
+{
+    while (ftl_state(bed->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(bed));
+    }
+    return ftl_state(bed->ftl);
+}
+
+/* Whether the mount has loaded the checkpoint in a superblock, and not one
+ * before it. */
+static bool has_loaded(const struct bed *bed, uint32_t superblock)
+{
+    return bed->ftl->mount.checkpoint_row != 0 &&
+           bed->ftl->checkpoint.superblock == superblock;
+}
+
+/* ---- Errors that are not the flash's. */
+
+/*
+ * Each read of the mount ends with an error, one after another.  Among them are
+ * the reads with which rows of the dead die are rebuilt.  The mount must fail,
+ * unless another attempt rebuilds the row: without it, older versions would
+ * count.
+ * @return how many mounts have failed
+ */
+static uint32_t fail_each_read(const struct bed *bed)
+{
+    uint32_t reads = 0, failed = 0;
+    bool has_failed;
+
+    do {
+        struct bed *cut = start_with_dead_die(bed, 7);
+
+        cut->reads_until_error = ++reads;
+        (void)end_mount(cut);
+        has_failed = cut->reads_until_error == 0;
+        cut->reads_until_error = 0;
+        failed += ftl_state(cut->ftl) == FTL_FAILED;
+        if (ftl_state(cut->ftl) == FTL_FAILED && reads % 8 == 0) {
+            bed_mount(cut);
+        }
+        if (ftl_state(cut->ftl) == FTL_READY) {
+            bed_check(cut);
+        }
+        bed_free(cut);
+    } while (has_failed);
+    return failed;
+}
+
+static void test_a_mount_fails_if_a_read_for_a_dead_die_has_an_error(
+    void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 2; i++) {
+        struct bed *bed = new_stopped(i == 0 ? 0 : 6);
+
+        assert_in_range(fail_each_read(bed), i == 0 ? 250 : 30, 1000);
+        bed_free(bed);
+    }
+}
+
+/* Let the next read fail while a unit is being rebuilt. */
+static void fail_rescues(struct bed *bed)
+{
+    unsigned int *errors = bed->ctx;
+
+    bed->reads_until_error = 0;
+    for (unsigned int i = 0; i < FTL_RESCUES; i++) {
+        if (bed->ftl->parity.rescues[i].request != FTL_LIST_END) {
+            bed->reads_until_error = 1;
+            ++*errors;
+        }
+    }
+}
+
+/* The drive is on, and reads of other dies fail while units are rebuilt.
+ * Garbage collection must not take these units for lost, however often it tries
+ * to move them: hosts get them when the reads succeed again. */
+static void test_what_could_not_be_rebuilt_for_an_error_is_not_lost(
+    void **state)
+{
+    struct bed *bed = new_stopped(6);
+    struct nand_injection fault =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
+    unsigned int errors = 0;
+    uint32_t superblock;
+
+    (void)state;
+    bed_mount(bed);
+    bed_settle(bed);
+    superblock = ftl_place_superblock(&bed->ftl->layout, bed->ftl->map[300]);
+    fault.die = DEAD_DIE;
+    fault.block = (int32_t)superblock;
+    inject_fault(bed, &fault);
+    bed->ctx = &errors;
+    bed->after_event = fail_rescues;
+    for (uint32_t i = 0; i < bed->ftl->layout.superblocks; i++) {
+        ftl_collect_move_soon(bed->ftl, superblock);
+        ftl_collect_move_soon(bed->ftl, i);
+        bed->ftl->has_work = true;
+        bed_settle(bed);
+    }
+    bed->after_event = NULL;
+    bed->reads_until_error = 0;
+    nand_array_clear_injections(bed->array);
+    assert_int_not_equal(errors, 0);
+    assert_int_equal(ftl_counters(bed->ftl)->lost_units, 0);
+    bed_settle(bed);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+/* ---- Units of the checkpoint that cannot be read. */
+
+/* Make a plane of a die's block with the latest checkpoint, or all planes,
+ * unreadable. */
+static void damage_checkpoint(struct bed *bed, uint32_t superblock,
+                              unsigned int die, int32_t plane)
+{
+    struct nand_injection fault =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
+
+    fault.die = (int32_t)die;
+    fault.plane = plane;
+    fault.block = (int32_t)superblock;
+    inject_fault(bed, &fault);
+}
+
+static void test_a_checkpoint_is_loaded_if_a_plane_of_it_cannot_be_read(
+    void **state)
+{
+    struct bed *bed = new_stopped(6);
+    uint32_t superblock = bed->ftl->checkpoint.superblock;
+
+    (void)state;
+    for (unsigned int die = 0; die < small.geometry.dies; die++) {
+        struct bed *cut = bed_cut_saved(bed, die);
+
+        bed_start_mount(cut);
+        damage_checkpoint(cut, superblock, die, NAND_ANYWHERE);
+        assert_int_equal(end_mount(cut), FTL_READY);
+        assert_true(has_loaded(cut, superblock));
+        bed_check(cut);
+        bed_free(cut);
+    }
+    bed_free(bed);
+}
+
+/* Then two units of a stripe are lost.  All other stripes have lost one only,
+ * so that the mount finds everything without the checkpoint. */
+static void test_a_checkpoint_that_cannot_be_rebuilt_is_not_loaded(void **state)
+{
+    struct bed *bed = new_stopped(6);
+    uint32_t superblock = bed->ftl->checkpoint.superblock;
+
+    (void)state;
+    for (unsigned int die = 0; die < small.geometry.dies; die++) {
+        struct bed *cut;
+
+        if (die == DEAD_DIE) {
+            continue;
+        }
+        cut = start_with_dead_die(bed, die);
+        damage_checkpoint(cut, superblock, die, NAND_ANYWHERE);
+        assert_int_equal(end_mount(cut), FTL_READY);
+        assert_false(has_loaded(cut, superblock));
+        bed_check(cut);
+        bed_free(cut);
+    }
+    bed_free(bed);
+}
+
+/*
+ * A plane whose erasure had failed before the checkpoint was written is in no
+ * sum of it, and cannot be read.  Only the checkpoint and the health pages say
+ * that it has failed.
+ */
+static void test_a_checkpoint_beside_a_failed_plane_is_rebuilt(void **state)
+{
+    struct bed *bed = bed_new(&small);
+    struct nand_injection fault =
+        fault_anywhere(NAND_OP_ERASE, NAND_EFFECT_FAIL);
+    uint32_t superblock;
+    struct bed *cut;
+
+    (void)state;
+    fault.die = FAILED_DIE;
+    fault.plane = FAILED_PLANE;
+    inject_fault(bed, &fault);
+    for (unsigned int i = 0; i < 4; i++) {
+        fill_medium(bed);
+    }
+    bed_settle(bed);
+    bed_stop(bed);
+    superblock = bed->ftl->checkpoint.superblock;
+    assert_int_equal(
+        bed->ftl->failed_planes[superblock * small.geometry.dies + FAILED_DIE],
+        BIT(FAILED_PLANE));
+    cut = start_with_dead_die(bed, 3);
+    assert_int_equal(end_mount(cut), FTL_READY);
+    assert_true(has_loaded(cut, superblock));
+    bed_check(cut);
+    bed_free(cut);
+    bed_free(bed);
+}
