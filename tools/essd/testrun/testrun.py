@@ -554,8 +554,8 @@ def run_tests(every: bool, only: list[str]) -> int:
     failures: dict[str, str] = {}
     begin = time.monotonic()
     if names == [x for x in STAGES if x not in ONLY_WITH_ALL]:
-        show.line("This takes about 25 minutes on two cores, and 5 more the first time, when "
-                  "QEMU and the Linux guest are built.")
+        show.line("This takes about half an hour on two cores, 4 minutes more where user-mode "
+                  "Linux is not built, and 5 more when QEMU and the Linux guest are built.")
     show.line(f"Each stage's whole output is kept in {LOGS}/<stage>.log.")
     progress = show.Progress()
     progress.status = None      # The stages print too, so progress is plain lines.
