@@ -27,6 +27,7 @@ enum { /* A0h */
        ID_ENHANCED = 93,
        ID_REVISION_8472 = 94,
        ID_CHECK_EXTENDED = 95,
+       ID_END = 96, /* zeros follow */
 };
 
 enum { /* A2h */
@@ -35,6 +36,7 @@ enum { /* A2h */
        DIAG_VALUES = 96,
        DIAG_ALARMS = 112,
        DIAG_WARNINGS = 116,
+       DIAG_END = 120, /* zeros follow */
 };
 
 /* The thresholds of a quantity, in the specification's order. */
@@ -97,9 +99,10 @@ static uint8_t sum_bytes(const uint8_t *bytes, size_t len)
     return sum;
 }
 
-static void fill_id(const struct sfp_module *module, uint8_t *id)
+/* Bytes 0 to 63 of A0h: the base of the identification. */
+static void fill_base(const struct sfp_module *module, uint8_t *id)
 {
-    memset(id, 0, SFP_MEMORY_BYTES);
+    memset(id, 0, ID_OPTIONS);
     id[ID_IDENTIFIER] = 0x03; /* SFP */
     id[ID_EXTENDED] = 0x04;   /* defined by its two-wire interface */
     id[ID_CONNECTOR] = 0x07;  /* LC */
@@ -113,6 +116,12 @@ static void fill_id(const struct sfp_module *module, uint8_t *id)
     put_text(id + ID_REVISION, 4, "1");
     put_be16(id + ID_WAVELENGTH, 850);
     id[ID_CHECK_BASE] = sum_bytes(id, ID_CHECK_BASE);
+}
+
+/* Bytes 64 to 95 of A0h: the extended identification. */
+static void fill_extended(const struct sfp_module *module, uint8_t *id)
+{
+    memset(id + ID_OPTIONS, 0, ID_END - ID_OPTIONS);
     put_be16(id + ID_OPTIONS, 0x001a);
     id[ID_BIT_RATE_MAX] = 103; /* 25.78 Gb/s in units of 250 Mb/s */
     put_text(id + ID_SERIAL, 16, module->serial);
@@ -141,30 +150,47 @@ static void put_flags(const struct sfp_module *module, uint8_t *to, int high,
     put_be16(to, flags);
 }
 
-static void fill_diagnostics(const struct sfp_module *module, uint8_t *diag)
+/* Bytes 0 to 95 of A2h: the thresholds. */
+static void fill_thresholds(uint8_t *diag)
 {
-    memset(diag, 0, SFP_MEMORY_BYTES);
+    memset(diag, 0, DIAG_VALUES);
     for (unsigned int i = 0; i < SFP_QUANTITIES; i++) {
         for (unsigned int k = 0; k < THRESHOLDS; k++) {
             put_be16(diag + DIAG_THRESHOLDS + (i * THRESHOLDS + k) * 2,
                      (uint16_t)thresholds[i][k]);
         }
-        put_be16(diag + DIAG_VALUES + i * 2, (uint16_t)module->value[i]);
     }
     diag[DIAG_CHECK] = sum_bytes(diag, DIAG_CHECK);
+}
+
+/* Bytes 96 to 119 of A2h: what the module measures. */
+static void fill_values(const struct sfp_module *module, uint8_t *diag)
+{
+    memset(diag + DIAG_VALUES, 0, DIAG_END - DIAG_VALUES);
+    for (unsigned int i = 0; i < SFP_QUANTITIES; i++) {
+        put_be16(diag + DIAG_VALUES + i * 2, (uint16_t)module->value[i]);
+    }
     put_flags(module, diag + DIAG_ALARMS, ALARM_HIGH, ALARM_LOW);
     put_flags(module, diag + DIAG_WARNINGS, WARNING_HIGH, WARNING_LOW);
 }
 
+/* Only the part of the memory with the wanted byte is made, for speed. */
 uint8_t sfp_module_byte(const struct sfp_module *module, unsigned int memory,
                         uint8_t at)
 {
     uint8_t bytes[SFP_MEMORY_BYTES];
 
-    if (memory == 0) {
-        fill_id(module, bytes);
+    if (at >= (memory == 0 ? ID_END : DIAG_END)) {
+        return 0;
+    }
+    if (memory == 0 && at < ID_OPTIONS) {
+        fill_base(module, bytes);
+    } else if (memory == 0) {
+        fill_extended(module, bytes);
+    } else if (at < DIAG_VALUES) {
+        fill_thresholds(bytes);
     } else {
-        fill_diagnostics(module, bytes);
+        fill_values(module, bytes);
     }
     return bytes[at];
 }
