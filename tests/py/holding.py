@@ -13,7 +13,7 @@ from essd.base import paths
 HOLDER = """
 import sys
 from pathlib import Path
-from essd import in_use
+from essd.base import in_use
 assert in_use.hold(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

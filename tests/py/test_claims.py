@@ -38,7 +38,7 @@ from essd.supervisor.supervisor import Supervisor
 # A process that claims a name, says so, and keeps the claim until its input ends.
 KEEPER = """\
 import sys
-from essd import claims
+from essd.base import claims
 with claims.claimed(sys.argv[1], "essd test"):
     print("claimed", flush=True)
     sys.stdin.read()
@@ -245,7 +245,7 @@ def test_a_claim_outlives_the_deletion_of_the_drive(home: Path) -> None:
 def run_in_another_process(name: str) -> str:
     """The command that another process is refused for, or "" if it gets the claim."""
     done = subprocess.run([sys.executable, "-c", (
-        "import sys\nfrom essd import claims\n"
+        "import sys\nfrom essd.base import claims\n"
         "try:\n    with claims.claimed(sys.argv[1], 'x'): pass\n"
         "except claims.ClaimedError as error: print(error.holder.what, end='')"), name],
         text=True, check=True, stdout=subprocess.PIPE, timeout=60)

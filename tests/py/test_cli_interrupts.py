@@ -23,7 +23,12 @@ from essd.instance.instance import Instance
 PRELUDE = """\
 import os, signal, sys, threading, time
 from pathlib import Path
-from essd import cli, conform, flash, paths, prepare, setup, testrun
+from essd import cli
+from essd.base import paths
+from essd.conform import conform
+from essd.setup import prepare, setup
+from essd.storage import flash
+from essd.testrun import testrun
 from essd.instance.config import Config, Drive, End, Host, Link
 
 FAKE = sys.argv.pop(1)

@@ -154,7 +154,7 @@ def test_a_console_that_another_program_uses_is_refused(lab, terminal) -> None:
 
 
 def test_the_tools_type_on_no_uart_of_a_user() -> None:
-    users = [path.name for path in (paths.TOP / "tools/essd").rglob("*.py")
+    users = [f"{path.parent.name}/{path.name}" for path in (paths.TOP / "tools/essd").rglob("*.py")
              if re.search(r'connect\([^\n]*"console"\)', path.read_text(encoding="utf-8"))]
     # The conformance suite has a drive of its own.
-    assert sorted(users) == ["conform/control.py", "console.py"]
+    assert sorted(users) == ["conform/control.py", "drive/console.py"]

@@ -96,7 +96,7 @@ def test_the_package_would_build_the_same_qemu_and_the_same_guest(unpacked: Path
 
 def test_an_installed_package_builds_in_the_cache(unpacked: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    said = run(sys.executable, "-c", "from essd import paths; print(paths.build())",
+    said = run(sys.executable, "-c", "from essd.base import paths; print(paths.build())",
                PYTHONPATH=str(unpacked), ESSD_CACHE=str(cache)).strip()
     assert Path(said).is_relative_to(cache)
 
@@ -137,7 +137,7 @@ def test_the_package_has_a_command_and_a_pytest_plug_in(unpacked: Path) -> None:
 
 
 def test_hints_name_the_installed_command(unpacked: Path) -> None:
-    assert of_package(unpacked, "from essd import chosen; print(chosen.hint('default', 'up'))"
+    assert of_package(unpacked, "from essd.base import chosen; print(chosen.hint('default', 'up'))"
                       ) == "essd up"
 
 

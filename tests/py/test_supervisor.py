@@ -300,7 +300,7 @@ def test_nonsense_on_the_control_socket_is_answered(instance: Instance, line: by
 
 def test_every_command_has_its_members_listed() -> None:
     """Those in the source of each command are those that its requests may have."""
-    source = "".join((paths.TOP / "tools/essd" / name).read_text(encoding="utf-8")
+    source = "".join((paths.TOP / "tools/essd/supervisor" / name).read_text(encoding="utf-8")
                      for name in ("supervisor.py", "control.py", "cable_keeper.py",
                                   "capture_keeper.py"))
     used = set(re.findall(r'request(?:\.get\(|\[)"(\w+)"', source))

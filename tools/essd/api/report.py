@@ -145,6 +145,7 @@ class Report:
         return "incomplete" if self.error or not self.checks else "passed"
 
     def as_json(self) -> dict[str, Any]:
+        """The content of report.json."""
         data = {key: value for key, value in asdict(self).items()}
         data["verdict"] = self.verdict
         for entry in data["series"]:
