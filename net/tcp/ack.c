@@ -24,15 +24,17 @@ static bool has_dsack(const struct tcp_rx *rx)
            !seq_after(first->right, options->sacks[1].right);
 }
 
-/* RFC 9293: WL1 and WL2 keep old segments from changing the window. */
+/* RFC 9293: WL1 and WL2 keep old segments from changing the window.  One that
+ * acknowledges more than any before is not old, although bytes beyond its own
+ * have come earlier: its window goes with its acknowledgement. */
 static void update_window(struct tcp *tcp, struct tcp_conn *conn,
-                          const struct tcp_rx *rx)
+                          const struct tcp_rx *rx, bool has_advanced)
 {
     uint32_t seq = rx->header.seq;
     uint32_t ack = rx->header.ack;
     uint32_t window = (uint32_t)rx->header.window << conn->snd_shift;
 
-    if (!seq_before(conn->snd_wl1, seq) &&
+    if (!has_advanced && !seq_before(conn->snd_wl1, seq) &&
         (conn->snd_wl1 != seq || seq_after(conn->snd_wl2, ack))) {
         return;
     }
@@ -43,6 +45,7 @@ static void update_window(struct tcp *tcp, struct tcp_conn *conn,
     }
     if (conn->snd_wnd == 0 && window != 0) {
         conn->backoff = 0; /* the pauses between probes end */
+        conn->window_probe_due = false;
     }
     if ((conn->snd_wnd == 0) != (window == 0)) {
         tcp_user_note(tcp, tcp_node_of(tcp, conn),
@@ -103,14 +106,17 @@ static bool is_duplicate_ack(const struct tcp_conn *conn,
            window_before != 0;
 }
 
+static bool is_marked(const struct tcp_conn *conn, const struct tcp_rx *rx)
+{
+    return conn->has_ecn && (rx->header.flags & TCP_ECE) != 0;
+}
+
 static void take_ece(struct tcp *tcp, struct tcp_conn *conn,
                      const struct tcp_rx *rx)
 {
-    if (!conn->has_ecn || (rx->header.flags & TCP_ECE) == 0 ||
-        conn->was_reduced) {
-        return;
+    if (is_marked(conn, rx) && !conn->was_reduced) {
+        tcp_recovery_reduce(tcp, conn);
     }
-    tcp_recovery_reduce(tcp, conn);
 }
 
 static void take_acknowledgement(struct tcp *tcp, struct tcp_conn *conn,
@@ -123,7 +129,7 @@ static void take_acknowledgement(struct tcp *tcp, struct tcp_conn *conn,
     uint32_t delivered = 0;
     bool has_lost;
 
-    update_window(tcp, conn, rx);
+    update_window(tcp, conn, rx, has_advanced);
     if (has_advanced) {
         delivered = advance_una(tcp, conn, rx);
         tcp_dup_acks_end(conn);
@@ -138,6 +144,9 @@ static void take_acknowledgement(struct tcp *tcp, struct tcp_conn *conn,
         tcp_dup_ack(tcp, conn);
     }
     take_ece(tcp, conn, rx);
+    if (is_marked(conn, rx) && conn->recovery == TCP_OPEN) {
+        delivered = 0; /* no reason to send more (RFC 3168 section 6.1.2) */
+    }
     has_lost = tcp_rack_detect(tcp, conn);
     if (has_lost) {
         tcp_recovery_enter(tcp, conn);

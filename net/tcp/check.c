@@ -182,6 +182,11 @@ bool tcp_saved_is_sound(const struct tcp *tcp)
 {
     const struct tcp_saved *saved = tcp->saved;
 
+    for (size_t i = 0; i < TCP_RESET_GROUPS; i++) {
+        if (saved->resets[i].filled_us > tcp->now_us) {
+            return false;
+        }
+    }
     for (unsigned int i = 0; i < TCP_LISTENERS_MAX; i++) {
         for (unsigned int j = 0; j < i; j++) {
             if (saved->listeners[i].port != 0 &&
@@ -192,6 +197,5 @@ bool tcp_saved_is_sound(const struct tcp *tcp)
     }
     return saved->half_turn < tcp->config.half_open &&
            saved->answer_head < TCP_ANSWERS &&
-           saved->answer_count <= TCP_ANSWERS &&
-           saved->resets_us <= tcp->now_us;
+           saved->answer_count <= TCP_ANSWERS;
 }

@@ -128,24 +128,10 @@ int tcp_listen(struct tcp *tcp, uint16_t port)
     return free;
 }
 
-void tcp_unlisten(struct tcp *tcp, int listener)
-{
-    ASSERT(listener >= 0 && listener < TCP_LISTENERS_MAX);
-    tcp_call_begin(tcp, tcp->now_us);
-    tcp->saved->listeners[listener].port = 0;
-    for (uint16_t i = 0; i < tcp->config.half_open; i++) {
-        uint16_t node = (uint16_t)(tcp_first_half(tcp) + i);
-
-        if (tcp->nodes[node].used && tcp->halves[i].listener == listener) {
-            tcp_half_drop(tcp, node, TCP_END_ABORTED);
-        }
-    }
-}
-
 /* How many bytes of a peer's address tell its source.  Whoever has one IPv6
  * address behind a router has the other ones of its /64, too; on the own subnet
  * and on the link, every host has the same /64. */
-static size_t source_len(const struct tcp_ends *ends)
+size_t tcp_source_len(const struct tcp_ends *ends)
 {
     const uint8_t *peer = ends->remote.bytes;
     bool is_link_local = peer[0] == 0xfe && (peer[1] & 0xc0) == 0x80;
@@ -158,9 +144,9 @@ static size_t source_len(const struct tcp_ends *ends)
 
 static bool is_same_source(const struct tcp_ends *a, const struct tcp_ends *b)
 {
-    size_t len = source_len(a);
+    size_t len = tcp_source_len(a);
 
-    return len == source_len(b) &&
+    return len == tcp_source_len(b) &&
            memcmp(a->remote.bytes, b->remote.bytes, len) == 0;
 }
 
@@ -341,6 +327,22 @@ static void half_reset(struct tcp *tcp, uint16_t node)
     };
 
     tcp_answer(tcp, &tcp->nodes[node].ends, tcp->nodes[node].route, &header);
+}
+
+/* RFC 9293 section 3.10.5: whoever has a SYN-ACK believes in a connection. */
+void tcp_unlisten(struct tcp *tcp, int listener)
+{
+    ASSERT(listener >= 0 && listener < TCP_LISTENERS_MAX);
+    tcp_call_begin(tcp, tcp->now_us);
+    tcp->saved->listeners[listener].port = 0;
+    for (uint16_t i = 0; i < tcp->config.half_open; i++) {
+        uint16_t node = (uint16_t)(tcp_first_half(tcp) + i);
+
+        if (tcp->nodes[node].used && tcp->halves[i].listener == listener) {
+            half_reset(tcp, node);
+            tcp_half_drop(tcp, node, TCP_END_ABORTED);
+        }
+    }
 }
 
 void tcp_reject(struct tcp *tcp, uint32_t id, uint64_t now_us)

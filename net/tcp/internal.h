@@ -34,6 +34,7 @@
 #include "lib/random.h"
 #include "net/tcp/deadlines.h"
 #include "net/tcp/tcp.h"
+#include "net/tcp/answers.h"
 
 enum {
     TCP_RUNS = 64,       /* ranges in flight that differ, of one connection */
@@ -268,8 +269,7 @@ struct tcp_saved {
     uint16_t half_due;       /* number of half-open entries with syn_due */
     struct tcp_queue queue;
     uint16_t answer_head, answer_count;
-    uint16_t resets_left; /* RSTs that may be sent to nobody's segments */
-    uint64_t resets_us;   /* time up to which resets_left was filled */
+    struct tcp_resets resets[TCP_RESET_GROUPS];
     struct tcp_answer answers[TCP_ANSWERS];
 };
 
@@ -375,6 +375,7 @@ void tcp_nodes_relink(struct tcp *tcp);
 /** Begin a call of the engine. */
 void tcp_call_begin(struct tcp *tcp, uint64_t now_us);
 bool tcp_user_send(struct tcp *tcp, const struct tcp_segment *segment);
+bool tcp_user_has_room(struct tcp *tcp, uint32_t route);
 unsigned int tcp_user_fetch(struct tcp *tcp, uint32_t id, uint64_t offset,
                             uint32_t len, struct tcp_piece *pieces);
 void tcp_user_asked(struct tcp *tcp, uint32_t id, uint32_t listener,
@@ -590,8 +591,6 @@ bool tcp_bare_send(struct tcp *tcp, const struct tcp_ends *ends, uint32_t route,
 /** Have a segment of no connection sent later. */
 void tcp_answer(struct tcp *tcp, const struct tcp_ends *ends, uint32_t route,
                 const struct tcp_header *header);
-/** RFC 9293 section 3.10.7.1: answer a segment of no connection with a RST. */
-void tcp_answer_rst(struct tcp *tcp, const struct tcp_rx *rx);
 bool tcp_answers_send(struct tcp *tcp, unsigned int *budget);
 bool tcp_halves_send(struct tcp *tcp, unsigned int *budget);
 uint8_t tcp_options_len(const struct tcp_conn *conn);

@@ -271,21 +271,43 @@ static bool conn_transmit(struct tcp *tcp, struct tcp_conn *conn,
     return has_room;
 }
 
+/* Give each listed connection a turn.  @return false when there is no room for
+ * any */
+static bool conns_transmit(struct tcp *tcp, unsigned int *budget)
+{
+    for (uint16_t left = tcp->saved->queue.count; left != 0 && *budget != 0;
+         left--) {
+        struct tcp_conn *conn = output_take(tcp);
+
+        if (conn->state == TCP_STATE_FREE) {
+            continue;
+        }
+        if (!tcp_user_has_room(tcp, tcp->nodes[tcp_node_of(tcp, conn)].route)) {
+            tcp_output_want(tcp, conn);
+        } else if (!conn_transmit(tcp, conn, budget) &&
+                   tcp->user->has_room == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool tcp_transmit(struct tcp *tcp, unsigned int budget, uint64_t now_us)
 {
+    unsigned int before;
+
     tcp_call_begin(tcp, now_us);
     if (!tcp_answers_send(tcp, &budget) || !tcp_halves_send(tcp, &budget)) {
         return false;
     }
-    while (tcp->saved->queue.count != 0 && budget != 0) {
-        struct tcp_conn *conn = output_take(tcp);
-
-        if (conn->state != TCP_STATE_FREE &&
-            !conn_transmit(tcp, conn, &budget)) {
+    do { /* until what is left has no room */
+        before = budget;
+        if (!conns_transmit(tcp, &budget)) {
             return false;
         }
-    }
+    } while (tcp->saved->queue.count != 0 && budget != 0 && budget != before);
     (void)tcp_answers_send(tcp, &budget); /* RSTs of connections that ended */
-    return tcp->saved->queue.count != 0 || tcp->saved->answer_count != 0 ||
-           tcp->saved->half_due != 0;
+    return budget == 0 &&
+           (tcp->saved->queue.count != 0 || tcp->saved->answer_count != 0 ||
+            tcp->saved->half_due != 0);
 }

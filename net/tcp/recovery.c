@@ -18,6 +18,15 @@ static void recovery_note(struct tcp *tcp, const struct tcp_conn *conn,
                   conn->ssthresh);
 }
 
+/* RFC 3168 section 6.1.2: whatever the reason, the peer is told, and marks of
+ * what was in flight then are no further reason. */
+static void note_reduction(struct tcp_conn *conn)
+{
+    conn->cwr_due = conn->has_ecn;
+    conn->was_reduced = true;
+    conn->reduced_at = conn->snd_nxt;
+}
+
 void tcp_recovery_enter(struct tcp *tcp, struct tcp_conn *conn)
 {
     if (conn->recovery != TCP_OPEN) {
@@ -31,10 +40,8 @@ void tcp_recovery_enter(struct tcp *tcp, struct tcp_conn *conn)
     conn->prr_delivered = 0;
     conn->prr_out = 0;
     conn->rack.probe_out = false;
-    if (conn->has_ecn) { /* RFC 3168 section 6.1.2: also for a loss */
-        conn->cwr_due = true;
-        conn->was_reduced = true;
-        conn->reduced_at = conn->snd_nxt;
+    if (conn->has_ecn) {
+        note_reduction(conn);
     }
     recovery_note(tcp, conn, TCP_NOTE_RECOVERY);
 }
@@ -145,6 +152,9 @@ void tcp_recovery_timeout(struct tcp *tcp, struct tcp_conn *conn)
     if (conn->recovery != TCP_LOSS) {
         conn->ssthresh = tcp_cc(tcp)->lost(tcp, conn);
         conn->recovery_point = conn->snd_nxt;
+        if (conn->has_ecn) {
+            note_reduction(conn);
+        }
     }
     tcp_cc(tcp)->timed_out(tcp, conn);
     conn->recovery = TCP_LOSS;
@@ -162,10 +172,8 @@ void tcp_recovery_reduce(struct tcp *tcp, struct tcp_conn *conn)
         return;
     }
     conn->ssthresh = tcp_cc(tcp)->lost(tcp, conn);
-    conn->cwnd = conn->ssthresh;
-    conn->was_reduced = true;
-    conn->reduced_at = conn->snd_nxt;
-    conn->cwr_due = conn->has_ecn;
+    conn->cwnd = MIN(conn->cwnd, conn->ssthresh);
+    note_reduction(conn);
 }
 
 void tcp_idle_restart(struct tcp *tcp, struct tcp_conn *conn)

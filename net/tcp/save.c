@@ -12,7 +12,7 @@
 
 enum {
     IMAGE_MAGIC = 0x31504354,
-    IMAGE_VERSION = 2,
+    IMAGE_VERSION = 3,
     IMAGE_EXTRA = 4096, /* more than what no struct has */
 };
 
@@ -132,8 +132,10 @@ static void image_engine(struct image *image, struct tcp *tcp)
         image_u16(image, &saved->listeners[i].port);
     }
     image_u16(image, &saved->half_turn);
-    image_u16(image, &saved->resets_left);
-    image_u64(image, &saved->resets_us);
+    for (size_t i = 0; i < ARRAY_LEN(saved->resets); i++) {
+        image_u16(image, &saved->resets[i].left);
+        image_u64(image, &saved->resets[i].filled_us);
+    }
     image_u16(image, &saved->answer_head);
     image_u16(image, &saved->answer_count);
     for (size_t i = 0; i < ARRAY_LEN(saved->answers); i++) {

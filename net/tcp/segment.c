@@ -4,12 +4,20 @@
  * Spec: RFC 9293 sections 3.1 and 3.10.7.1; RFC 7323 section 3.2; RFC 2018
  * section 3; RFC 3168 section 6.1.
  */
+#include <string.h>
+
 #include "net/tcp/internal.h"
 #include "net/tcp/notes.h"
 #include "net/wire/checksum.h"
 #include "net/wire/ipv4.h"
 
-enum { ECT_0 = 2, SACK_HEAD_LEN = 4, BLOCK_LEN = 8, RESETS_AT_ONCE = 256 };
+enum {
+    ECT_0 = 2,
+    SACK_HEAD_LEN = 4,
+    BLOCK_LEN = 8,
+    RESETS_AT_ONCE = 64, /* for a group of sources */
+    RESET_US = 4000,     /* until it may cause another one */
+};
 
 /* 1 ms a tick, which RFC 7323 section 5.4 allows; 0 is skipped, because an echo
  * of 0 means none. */
@@ -289,29 +297,56 @@ void tcp_answer(struct tcp *tcp, const struct tcp_ends *ends, uint32_t route,
     saved->answers[at] = (struct tcp_answer){*ends, route, *header};
 }
 
-/* RFC 5961 section 7, for segments that need no connection: whoever sends many
- * does not get as many answers.  One more is allowed each millisecond. */
-static bool reset_allowed(struct tcp *tcp)
+void tcp_resets_init(struct tcp *tcp)
 {
-    struct tcp_saved *saved = tcp->saved;
-    uint64_t passed_ms = (tcp->now_us - saved->resets_us) / 1000;
+    for (size_t i = 0; i < TCP_RESET_GROUPS; i++) {
+        tcp->saved->resets[i] =
+            (struct tcp_resets){RESETS_AT_ONCE, tcp->now_us};
+    }
+}
 
-    saved->resets_left =
-        (uint16_t)MIN(saved->resets_left + passed_ms, RESETS_AT_ONCE);
-    saved->resets_us += passed_ms * 1000;
-    if (saved->resets_left == 0) {
+/* RFC 5961 section 7, for segments that need no connection: whoever sends many
+ * does not get as many answers.  Each source has its limit, or nearly so: one
+ * that all share would tell an attacker whether a segment with a false source
+ * was answered with a RST, and would let one host silence the others'. */
+static bool reset_allowed(struct tcp *tcp, const struct tcp_ends *ends)
+{
+    struct tcp_ends source = {0};
+    struct tcp_resets *resets;
+    uint64_t steps;
+
+    memcpy(source.remote.bytes, ends->remote.bytes, tcp_source_len(ends));
+    resets = &tcp->saved->resets[tcp_hash(tcp, &source, 3) % TCP_RESET_GROUPS];
+    steps = (tcp->now_us - resets->filled_us) / RESET_US;
+    resets->left = (uint16_t)MIN(resets->left + steps, RESETS_AT_ONCE);
+    resets->filled_us += steps * RESET_US;
+    if (resets->left == 0) {
         tcp_count(tcp, TCP_TX_LIMITED);
         return false;
     }
-    saved->resets_left--;
+    resets->left--;
     return true;
+}
+
+/* Whoever sends segments to nobody takes no places of those who wait for the
+ * end of a connection, and none for a route that has no room. */
+static bool reset_has_place(struct tcp *tcp, uint32_t route)
+{
+    if (tcp->saved->answer_count < TCP_ANSWERS / 2 &&
+        tcp_user_has_room(tcp, route)) {
+        return true;
+    }
+    tcp_count(tcp, TCP_TX_NO_ANSWER);
+    return false;
 }
 
 void tcp_answer_rst(struct tcp *tcp, const struct tcp_rx *rx)
 {
     struct tcp_header header = {.flags = TCP_RST};
 
-    if ((rx->header.flags & TCP_RST) != 0 || !reset_allowed(tcp)) {
+    if ((rx->header.flags & TCP_RST) != 0 ||
+        !reset_has_place(tcp, rx->packet->route) ||
+        !reset_allowed(tcp, &rx->ends)) {
         return;
     }
     if ((rx->header.flags & TCP_ACK) != 0) {
@@ -323,20 +358,36 @@ void tcp_answer_rst(struct tcp *tcp, const struct tcp_rx *rx)
     tcp_answer(tcp, &rx->ends, rx->packet->route, &header);
 }
 
+/* The first answer goes to the end of the queue, or is gone. */
+static void answer_pass(struct tcp_saved *saved, bool is_sent)
+{
+    struct tcp_answer answer = saved->answers[saved->answer_head];
+
+    saved->answer_head = (uint16_t)((saved->answer_head + 1) % TCP_ANSWERS);
+    saved->answer_count--;
+    if (!is_sent) {
+        saved->answers[(saved->answer_head + saved->answer_count) %
+                       TCP_ANSWERS] = answer;
+        saved->answer_count++;
+    }
+}
+
 bool tcp_answers_send(struct tcp *tcp, unsigned int *budget)
 {
     struct tcp_saved *saved = tcp->saved;
 
-    while (saved->answer_count != 0 && *budget != 0) {
+    for (uint16_t left = saved->answer_count; left != 0 && *budget != 0;
+         left--) {
         struct tcp_answer *answer = &saved->answers[saved->answer_head];
+        bool is_sent = tcp_user_has_room(tcp, answer->route) &&
+                       tcp_bare_send(tcp, &answer->ends, answer->route,
+                                     TCP_NO_ID, &answer->header);
 
-        if (!tcp_bare_send(tcp, &answer->ends, answer->route, TCP_NO_ID,
-                           &answer->header)) {
+        if (!is_sent && tcp->user->has_room == NULL) {
             return false;
         }
-        saved->answer_head = (uint16_t)((saved->answer_head + 1) % TCP_ANSWERS);
-        saved->answer_count--;
-        (*budget)--;
+        answer_pass(saved, is_sent);
+        *budget -= is_sent ? 1 : 0;
     }
     return true;
 }
@@ -367,17 +418,20 @@ bool tcp_halves_send(struct tcp *tcp, unsigned int *budget)
 {
     struct tcp_saved *saved = tcp->saved;
 
-    while (saved->half_due != 0 && *budget != 0) {
+    for (uint16_t left = tcp->config.half_open;
+         left != 0 && saved->half_due != 0 && *budget != 0; left--) {
         uint16_t index = saved->half_turn;
+        const struct tcp_node *node = &tcp->nodes[tcp_first_half(tcp) + index];
 
-        if (tcp->nodes[tcp_first_half(tcp) + index].used &&
-            tcp->halves[index].syn_due) {
-            if (!half_send(tcp, index)) {
+        if (node->used && tcp->halves[index].syn_due &&
+            tcp_user_has_room(tcp, node->route)) {
+            if (half_send(tcp, index)) {
+                tcp->halves[index].syn_due = false;
+                saved->half_due--;
+                (*budget)--;
+            } else if (tcp->user->has_room == NULL) {
                 return false;
             }
-            tcp->halves[index].syn_due = false;
-            saved->half_due--;
-            (*budget)--;
         }
         saved->half_turn = (uint16_t)((index + 1) % tcp->config.half_open);
     }

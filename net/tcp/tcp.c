@@ -121,6 +121,7 @@ void tcp_empty(struct tcp *tcp)
     memset(tcp->waits, 0, c->time_waits * sizeof(tcp->waits[0]));
     tcp_nodes_init(tcp);
     tcp_pages_init(tcp);
+    tcp_resets_init(tcp);
     deadlines_init(&tcp->deadlines, tcp->deadlines.table, tcp->nodes_count);
 }
 

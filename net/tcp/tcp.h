@@ -158,7 +158,7 @@ enum tcp_note {
     TCP_NOTES
 };
 
-/* What the engine's user provides.  No pointer but `note` may be NULL. */
+/* What the engine's user provides.  Only what says so may be NULL. */
 struct tcp_user {
     void *ctx;
 
@@ -208,6 +208,14 @@ struct tcp_user {
      * `id` is TCP_NO_ID for a SYN that has not become anything. */
     void (*note)(void *ctx, uint32_t id, const struct tcp_ends *ends,
                  enum tcp_note note, uint32_t a, uint32_t b);
+
+    /*
+     * A quick look: whether send() may take a segment with this route now.
+     * What has no room waits, and other routes go on; after send() has
+     * returned false, it is false for this route.  NULL: all routes are one,
+     * and nothing is sent after send() has returned false.
+     */
+    bool (*has_room)(void *ctx, uint32_t route);
 };
 
 struct tcp_config {
@@ -354,7 +362,7 @@ void tcp_icmp(struct tcp *tcp, enum tcp_icmp type, const struct tcp_ends *ends,
  */
 MUST_USE int tcp_listen(struct tcp *tcp, uint16_t port);
 
-/** End a listener.  Connections stay; half-open ones are dropped. */
+/** End a listener.  Connections stay; half-open ones end with RST. */
 void tcp_unlisten(struct tcp *tcp, int listener);
 
 /** Answer a SYN with a SYN-ACK. */

@@ -21,6 +21,19 @@ bool tcp_user_send(struct tcp *tcp, const struct tcp_segment *segment)
     return is_taken;
 }
 
+bool tcp_user_has_room(struct tcp *tcp, uint32_t route)
+{
+    bool has_room;
+
+    if (tcp->user->has_room == NULL) {
+        return true;
+    }
+    tcp->in_user = true;
+    has_room = tcp->user->has_room(tcp->user->ctx, route);
+    tcp->in_user = false;
+    return has_room;
+}
+
 unsigned int tcp_user_fetch(struct tcp *tcp, uint32_t id, uint64_t offset,
                             uint32_t len, struct tcp_piece *pieces)
 {

@@ -30,7 +30,8 @@ static bool take_segment(void *ctx, const struct tcp_segment *segment)
     struct host *host = ctx;
     struct host_frame *frame;
 
-    if (host->is_full || host->frame_count == HOST_FRAMES) {
+    if (host->is_full || host->frame_count == HOST_FRAMES ||
+        (host->full_route != 0 && segment->route == host->full_route)) {
         return false;
     }
     frame =

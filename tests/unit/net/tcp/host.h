@@ -63,6 +63,7 @@ struct host {
     bool refuses;        /* reject instead of accept */
     bool ignores;        /* neither */
     bool is_full;        /* send() returns false */
+    uint32_t full_route; /* for this route, too; 0: none */
     uint32_t rooms;      /* 0: no limit; is_full after this many segments */
     uint32_t fetch_most; /* 0: no limit; bytes that fetch() finds at a time */
     uint32_t route;      /* of the segments that arrive */

@@ -222,3 +222,50 @@ static void test_fins_in_time_wait_are_limited(void **state)
                         "> . 2:2(0) ack 2\n");
     script_end(&script);
 }
+
+/* An attacker who could use up a common limit would learn from the RSTs that
+ * are left whether a segment with a false source was answered with one; and its
+ * segments would silence the RSTs for honest peers. */
+static void test_each_source_has_its_own_limit_of_resets(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+    unsigned int answered = 0;
+
+    (void)state;
+    script_begin(&script, &config, 0xfffffc00, 0xfffff800);
+    for (int i = 0; i < 200; i++) {
+        script_run(&script, "< . 1:1(0) ack 1 win 512\n"
+                            "drop\n");
+    }
+    for (uint8_t i = 0; i < 100; i++) {
+        script.ends.remote.bytes[15] = (uint8_t)(100 + i);
+        script_run(&script, "< . 1:1(0) ack 1 win 512\n");
+        answered += frames_count(&script);
+        script_run(&script, "drop\n");
+    }
+    assert_in_range(answered, 85, 99); /* few share the group of the first */
+    script_end(&script);
+}
+
+/* The RSTs of connections that end have places of their own. */
+static void test_resets_of_nobody_leave_places_for_others(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+
+    (void)state;
+    script_begin(&script, &config, 0xfffffc00, 0xfffff800);
+    script_run(&script, script_open_plain);
+    script_run(&script, "full\n");
+    script.ends.remote_port++;
+    for (int i = 0; i < 64; i++) {
+        script_run(&script, "< . 1:1(0) ack 1 win 512\n");
+    }
+    script.ends.remote_port--;
+    script_run(&script, "abort\n"
+                        "counter tx_no_answer 32\n"
+                        "room\n");
+    assert_int_equal(frames_count(&script), 33);
+    script_end(&script);
+}

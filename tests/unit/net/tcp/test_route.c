@@ -176,3 +176,79 @@ static void test_new_route_shortens_the_pauses_of_syns(void **state)
     assert_int_equal(frames_check(&script, 9), 1);
     script_end(&script);
 }
+
+/* ---- A route that has no room. */
+
+enum { OTHER_PORT = 6000 };
+
+/* One route may be full; others have room. */
+static bool route_has_room(void *ctx, uint32_t route)
+{
+    const struct host *host = ctx;
+
+    return host->full_route == 0 || route != host->full_route;
+}
+
+static void segment_from(struct script *script, uint32_t route,
+                         uint16_t remote_port, const char *line)
+{
+    uint16_t before = script->ends.remote_port;
+
+    script->host->route = route;
+    script->ends.remote_port = remote_port;
+    script_run(script, line);
+    script->ends.remote_port = before;
+}
+
+/* What waits for one route holds nothing of another one up: data of
+ * connections, SYN-ACKs, and RSTs to nobody, which do not wait at all. */
+static void test_a_full_route_holds_up_nothing_of_others(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+    uint32_t first, second;
+
+    (void)state;
+    config.connections = config.half_open = 4;
+    script_begin(&script, &config, 0xfffffc00, 0xfffff800);
+    script.host->route = FIRST;
+    script_run(&script, script_open);
+    script.host->user.has_room = route_has_room;
+    first = script.host->established_id;
+    segment_from(&script, OTHER, OTHER_PORT,
+                 "< S 0:0(0) win 65535 <mss 1000>\n"
+                 "> S. 0:0(0) ack 1\n"
+                 "< . 1:1(0) ack 1 win 65535\n");
+    second = script.host->established_id;
+    script.host->full_route = FIRST;
+    host_send(script.host, first, 1000);
+    host_send(script.host, second, 1000);
+    segment_from(&script, FIRST, OTHER_PORT + 1,
+                 "< S 0:0(0) win 65535 <mss 1000>\n");
+    segment_from(&script, FIRST, OTHER_PORT + 2, "< . 1:1(0) ack 1 win 512\n");
+    segment_from(&script, OTHER, OTHER_PORT + 3,
+                 "< S 0:0(0) win 65535 <mss 1000>\n");
+    segment_from(&script, OTHER, OTHER_PORT + 4, "< . 1:1(0) ack 1 win 512\n");
+    assert_int_equal(frames_check(&script, OTHER), 3);
+    script.host->full_route = 0;
+    host_settle(script.host);
+    assert_int_equal(frames_check(&script, FIRST), 2);
+    script_end(&script);
+}
+
+/* A connection that ends while its route is full sends its RST afterwards. */
+static void test_the_rst_of_an_abort_waits_for_its_route(void **state)
+{
+    struct script script;
+
+    (void)state;
+    script_open_route(&script);
+    script.host->user.has_room = route_has_room;
+    script.host->full_route = FIRST;
+    script_run(&script, "abort\n"
+                        "quiet\n");
+    script.host->full_route = 0;
+    host_settle(script.host);
+    assert_int_equal(frames_check(&script, FIRST), 1);
+    script_end(&script);
+}

@@ -102,7 +102,7 @@ static void bed_begin(struct bed *bed)
     config.pages = 8;
     *bed = (struct bed){.user = {bed, user_send, user_fetch, user_asked,
                                  user_established, user_deliver, user_finished,
-                                 user_acked, user_ended}};
+                                 user_acked, user_ended, NULL}};
     script_begin(script, &config, 0xfffffc00, 0xfffff800);
     script_run(script, script_open);
     script_run(script, "close\n"
