@@ -19,8 +19,8 @@ _Static_assert((int)NVME_SOCKET_COMMANDS <= (int)TCP_ECHO_COMMANDS,
 _Static_assert((int)TCP_ECHO_RING_LOG2 == (int)NVME_TCP_RING_LOG2,
                "all rings of the engine have one size");
 
-_Static_assert((int)TOE_LADDRS == (int)NET_CONFIGURED,
-               "a place for each address");
+_Static_assert((int)TOE_LADDRS >= (int)NET_ADDRESSES,
+               "a place for each address, also for link-local ones");
 _Static_assert(NET_VLAN_UNTAGGED == 0xffff, "as the engine has it");
 
 static struct tcp_services *services_of(void *ctx)
@@ -53,7 +53,7 @@ static void update_addresses(struct drive *drive)
 {
     struct tcp_services *tcp = &drive->tcp;
 
-    for (uint8_t i = 0; i < TOE_LADDRS; i++) {
+    for (uint8_t i = 0; i < NET_ADDRESSES; i++) {
         struct tcp_service_address now = address_now(drive, i);
 
         if (!is_same(&now, &tcp->addresses[i]) &&

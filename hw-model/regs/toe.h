@@ -50,7 +50,7 @@ enum {
     TOE_LISTENERS = 16,
     TOE_SENDS = 16,               /* outstanding ones of a connection */
     TOE_SEND_MAX = 1 << 24,       /* bytes of one */
-    TOE_LADDRS = 8,
+    TOE_LADDRS = 16,
     TOE_SECRET_WORDS = 4,
     TOE_MTU_MIN = 1280,
     TOE_MTU_MAX = 9000,
@@ -65,7 +65,7 @@ enum toe_counter {
     TOE_COUNT_RX_DISABLED,        /* dropped: the engine is off */
     TOE_COUNT_RX_MALFORMED,       /* dropped: the IP header makes no sense */
     TOE_COUNT_RX_ADDRESS,         /* dropped: not an own address */
-    TOE_COUNT_RX_NO_PATH,         /* dropped: no room to remember the sender */
+    TOE_COUNT_RX_NO_PATH,         /* 0: each sender can be remembered */
     TOE_COUNT_NO_SLOT,            /* SYNs answered with RST: no TID is free */
     TOE_COUNT_LOST_WORDS,         /* connections ended by errors of DRAM */
     TOE_COUNT_REFUSED,            /* commands */
@@ -87,7 +87,7 @@ enum {
     TOE_CMD_LENGTH = 24,          /* u32: SEND, CREDIT; QUERY: 1 searches */
     TOE_CMD_PORT = 28,            /* u16: LISTEN, UNLISTEN */
 };
-enum {                            /* LADDR_SET; TID is the index, 0..7 */
+enum {                            /* LADDR_SET; TID is the index, 0..15 */
     TOE_LADDR_PORT = 16,          /* u8: 0 or 1 */
     TOE_LADDR_VLAN = 18,          /* u16: 0xffff = untagged */
     TOE_LADDR_IP = 24,            /* 16 bytes; IPv4 as ::ffff:a.b.c.d */

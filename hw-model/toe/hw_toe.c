@@ -84,7 +84,7 @@ static void start_engine(struct hw_toe *toe)
     toe->has_lost = false;
     toe->has_abort_due = false;
     toe->has_rst_due = false;
-    toe->is_blocked = false;
+    toe->blocked = 0;
     *toe->user = hw_toe_user(toe);
     toe->tcp =
         tcp_init((uint8_t *)toe->memory + USER_BYTES, &config, toe->user);
@@ -101,7 +101,7 @@ static void end_conns(struct hw_toe *toe)
             hw_toe_conn_end(toe, conn, TOE_END_STOPPED);
         }
     }
-    hw_toe_release_ends(toe);
+    hw_toe_release_ends(toe, true);
 }
 
 static void write_ctrl(struct hw_toe *toe, uint32_t value)
@@ -244,16 +244,14 @@ bool hw_toe_write(struct hw_toe *toe, uint32_t offset, uint32_t value)
 
 /* ---- Running. */
 
-/* RSTs go first: if no port has refused a frame, all of them have left. */
+/* RSTs go first: where a path has room, all of them have left. */
 static void transmit_segments(struct hw_toe *toe)
 {
-    toe->is_blocked = false;
+    toe->blocked = 0; /* each is asked again */
     if (tcp_transmit(toe->tcp, SEGMENTS_A_RUN, hw_toe_now_us(toe))) {
         toe->env.defer(toe->env.ctx);
     }
-    if (!toe->is_blocked) {
-        hw_toe_release_ends(toe);
-    }
+    hw_toe_release_ends(toe, false);
     hw_toe_settle(toe); /* transmission finds lost words */
 }
 
@@ -264,7 +262,7 @@ static void finish_run(struct hw_toe *toe)
         hw_toe_settle(toe);
         hw_toe_orphans_ask(toe, hw_toe_now_us(toe));
         transmit_segments(toe);
-        if (toe->has_abort_due && !toe->is_blocked) {
+        if (toe->has_abort_due) {
             if (hw_toe_abort_some(toe)) {
                 toe->env.defer(toe->env.ctx);
             }
@@ -312,7 +310,8 @@ void hw_toe_rx(struct hw_toe *toe, unsigned int port,
 
 void hw_toe_port_ready(struct hw_toe *toe, unsigned int port)
 {
-    (void)port;
+    (void)port; /* of an aggregate, any */
+    toe->blocked = 0;
     if (toe->tcp != NULL) {
         toe->env.defer(toe->env.ctx);
     }
@@ -324,6 +323,7 @@ void hw_toe_attach_port(struct hw_toe *toe, unsigned int port,
                         const struct frame_sink *sink)
 {
     toe->sinks[port] = *sink;
+    toe->blocked = 0;
 }
 
 void hw_toe_reset(struct hw_toe *toe)

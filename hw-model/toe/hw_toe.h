@@ -28,7 +28,7 @@ enum {
     HW_TOE_SLOTS = 1088,
     HW_TOE_LISTENERS = 16,
     HW_TOE_SENDS = 16,
-    HW_TOE_LADDRS = 8,
+    HW_TOE_LADDRS = 16,
     HW_TOE_SECRET_WORDS = 4,
     HW_TOE_COUNTERS = 10,
     HW_TOE_PATHS = 2048,
@@ -139,10 +139,10 @@ struct hw_toe {
     bool has_lost;         /* a connection has to be aborted */
     bool has_abort_due;    /* a connection may have abort_due */
     bool has_rst_due;      /* a connection may have rst_due */
-    bool is_blocked;   /* a sink has refused a frame of the last transmission */
-    uint64_t timer_ns; /* the last argument of set_timer() */
-    uint16_t rx_path;  /* of the segment that is being taken */
-    uint32_t unslotted;                    /* a SYN to be rejected; 0: none */
+    uint8_t blocked;       /* ports, one bit each, that have refused a frame */
+    uint64_t timer_ns;     /* the last argument of set_timer() */
+    uint16_t rx_path;      /* of the segment that is being taken */
+    uint32_t unslotted;    /* a SYN to be rejected; 0: none */
     int8_t tcp_listener[HW_TOE_LISTENERS]; /* that of net/tcp; -1: none */
     uint16_t slot_of[HW_TOE_IDS];          /* by the low half of the id */
     uint16_t num_orphans, orphan_next;

@@ -231,9 +231,18 @@ static void note_ended(void *ctx, uint32_t id, enum tcp_end end)
     struct hw_toe *toe = ctx;
     struct hw_toe_conn *conn = hw_toe_conn_of(toe, id);
 
-    if (conn != NULL) {
-        hw_toe_conn_end(toe, conn, (enum toe_end)ends[end]);
+    if (conn == NULL) {
+        return;
     }
+    if (end == TCP_END_ABORTED && conn->state == TOE_SLOT_OPENING) {
+        conn->rst_due = toe->has_rst_due = true; /* also after UNLISTEN */
+    }
+    hw_toe_conn_end(toe, conn, (enum toe_end)ends[end]);
+}
+
+static bool note_room(void *ctx, uint32_t route)
+{
+    return hw_toe_path_has_room(ctx, route);
 }
 
 struct tcp_user hw_toe_user(struct hw_toe *toe)
@@ -241,6 +250,7 @@ struct tcp_user hw_toe_user(struct hw_toe *toe)
     return (struct tcp_user){
         .ctx = toe,
         .send = hw_toe_send_segment,
+        .has_room = note_room,
         .fetch = find_bytes,
         .asked = note_asked,
         .established = note_established,
@@ -252,16 +262,29 @@ struct tcp_user hw_toe_user(struct hw_toe *toe)
     };
 }
 
-/* @return the next connection from `slot` on that is to be aborted */
+/* @return the next connection from `slot` on that is to be aborted and whose
+ * RST can leave */
 static struct hw_toe_conn *conn_find_abort(struct hw_toe *toe,
                                            unsigned int slot)
 {
     for (; slot < HW_TOE_SLOTS; slot++) {
-        if (toe->state.conns[slot].abort_due) {
-            return &toe->state.conns[slot];
+        struct hw_toe_conn *conn = &toe->state.conns[slot];
+
+        if (conn->abort_due && hw_toe_path_has_room(toe, conn->path)) {
+            return conn;
         }
     }
     return NULL;
+}
+
+static bool conn_has_abort_due(const struct hw_toe *toe)
+{
+    for (unsigned int i = 0; i < HW_TOE_SLOTS; i++) {
+        if (toe->state.conns[i].abort_due) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool hw_toe_abort_some(struct hw_toe *toe)
@@ -280,21 +303,28 @@ bool hw_toe_abort_some(struct hw_toe *toe)
         conn->rst_due = toe->has_rst_due = true;
         conn = conn_find_abort(toe, hw_toe_slot(toe, conn));
     }
-    toe->has_abort_due = conn != NULL;
-    return toe->has_abort_due;
+    toe->has_abort_due = conn_has_abort_due(toe);
+    return conn != NULL;
 }
 
-void hw_toe_release_ends(struct hw_toe *toe)
+void hw_toe_release_ends(struct hw_toe *toe, bool all)
 {
+    bool has_more = false;
+
     for (unsigned int i = 0; toe->has_rst_due && i < HW_TOE_SLOTS; i++) {
         struct hw_toe_conn *conn = &toe->state.conns[i];
 
-        if (conn->rst_due) {
+        if (!conn->rst_due) {
+            continue;
+        }
+        if (all || hw_toe_path_has_room(toe, conn->path)) {
             conn->rst_due = false;
             hw_toe_conn_due(toe, conn);
+        } else {
+            has_more = true;
         }
     }
-    toe->has_rst_due = false;
+    toe->has_rst_due = has_more;
 }
 
 void hw_toe_settle(struct hw_toe *toe)

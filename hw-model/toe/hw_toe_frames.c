@@ -30,45 +30,63 @@ static bool path_is(const struct hw_toe_path *path,
            path->is_tagged == wanted->is_tagged;
 }
 
-static uint32_t path_hash(const struct hw_toe_path *path)
+/* The secret keeps a peer from choosing MACs with the same places. */
+static uint32_t path_hash(const struct hw_toe_state *state,
+                          const struct hw_toe_path *path)
 {
-    uint32_t hash = get_be32(path->peer.bytes + 2);
+    uint32_t hash = get_be32(path->peer.bytes + 2) ^ state->secret[0];
 
     hash ^= (uint32_t)get_be16(path->peer.bytes) << 7;
     hash ^= (uint32_t)path->tci << 16 | (uint32_t)path->port << 15;
+    hash = (hash ^ hash >> 16) * (state->secret[1] | 1);
     hash *= 0x85ebca6b; /* a constant of MurmurHash3 */
     return hash ^ hash >> 15;
 }
 
-/*
- * Find a path, or remember it in place of one that no connection uses.
- * @return false when connections use all of its places
- */
-static bool path_find(struct hw_toe_state *state,
-                      const struct hw_toe_path *wanted, uint16_t *index)
+/* Look at `count` places.  @return whether the path is there; if not, *free is
+ * one that may be taken, or -1 */
+static bool path_look(const struct hw_toe_state *state,
+                      const struct hw_toe_path *wanted, uint32_t first,
+                      uint32_t count, uint16_t *index, int *free)
 {
-    uint32_t hash = path_hash(wanted);
-    int free = -1;
-
-    for (uint32_t i = 0; i < PROBES; i++) {
-        uint16_t at = (uint16_t)((hash + i) % HW_TOE_PATHS);
+    *free = -1;
+    for (uint32_t i = 0; i < count; i++) {
+        uint16_t at = (uint16_t)((first + i) % HW_TOE_PATHS);
 
         if (path_is(&state->paths[at], wanted)) {
             *index = at;
             return true;
         }
         if (state->paths[at].refs == 0 &&
-            (free < 0 || !state->paths[at].is_used)) {
-            free = at;
+            (*free < 0 ||
+             (!state->paths[at].is_used && state->paths[*free].is_used))) {
+            *free = at;
         }
     }
-    if (free < 0) {
-        return false;
+    return false;
+}
+
+/*
+ * Find a path, or remember it in place of one that no connection uses.  There
+ * are more places than connections, so that one is always free, if not near
+ * where the path belongs.
+ */
+static uint16_t path_find(struct hw_toe_state *state,
+                          const struct hw_toe_path *wanted)
+{
+    uint32_t hash = path_hash(state, wanted);
+    uint16_t index = 0;
+    int free;
+
+    if (path_look(state, wanted, hash, PROBES, &index, &free) ||
+        (free < 0 &&
+         path_look(state, wanted, hash, HW_TOE_PATHS, &index, &free))) {
+        return index;
     }
+    ASSERT(free >= 0);
     state->paths[free] = *wanted;
     state->paths[free].is_used = true;
-    *index = (uint16_t)free;
-    return true;
+    return (uint16_t)free;
 }
 
 /* ---- Receive. */
@@ -119,6 +137,21 @@ static bool is_own(const struct hw_toe_state *state, uint8_t port,
     return false;
 }
 
+/* Nobody else has an own address, and nobody has that of all (RFC 1122 section
+ * 4.2.3.10); net/tcp drops groups. */
+static bool source_makes_sense(const struct hw_toe_state *state,
+                               const struct ip_addr *ip)
+{
+    for (unsigned int i = 0; i < HW_TOE_LADDRS; i++) {
+        if (state->laddrs[i].is_used &&
+            ip_addr_equal(&state->laddrs[i].ip, ip)) {
+            return false;
+        }
+    }
+    return !ip_addr_is_loopback(ip) &&
+           (!ip_addr_is_v4(ip) || get_be32(ip->bytes + 12) != UINT32_MAX);
+}
+
 void hw_toe_take_frame(struct hw_toe *toe, uint8_t port,
                        const struct frame_rx *frame, uint64_t now_us)
 {
@@ -141,7 +174,8 @@ void hw_toe_take_frame(struct hw_toe *toe, uint8_t port,
     }
     if (mac_addr_is_multicast(&eth.dst) || mac_addr_is_multicast(&eth.src) ||
         !is_own(&toe->state, port, eth.vlan != 0 ? eth.vlan : UNTAGGED,
-                &ip.dst)) {
+                &ip.dst) ||
+        !source_makes_sense(&toe->state, &ip.src)) {
         hw_toe_count(toe, TOE_COUNT_RX_ADDRESS);
         return;
     }
@@ -149,10 +183,7 @@ void hw_toe_take_frame(struct hw_toe *toe, uint8_t port,
     path.peer = eth.src;
     path.is_tagged = eth.tagged;
     path.tci = (uint16_t)(eth.priority << PCP_SHIFT | eth.vlan);
-    if (!path_find(&toe->state, &path, &toe->rx_path)) {
-        hw_toe_count(toe, TOE_COUNT_RX_NO_PATH);
-        return;
-    }
+    toe->rx_path = path_find(&toe->state, &path);
     packet = (struct tcp_packet){
         .local = ip.dst,
         .remote = ip.src,
@@ -214,15 +245,28 @@ static size_t emit_ip(struct hw_toe *toe, const struct tcp_segment *segment,
     return IPV6_LEN;
 }
 
+static uint8_t path_priority(const struct hw_toe_path *path)
+{
+    return path->is_tagged ? (uint8_t)(path->tci >> PCP_SHIFT) : (uint8_t)0;
+}
+
+bool hw_toe_path_has_room(const struct hw_toe *toe, uint32_t index)
+{
+    const struct hw_toe_path *path = &toe->state.paths[index % HW_TOE_PATHS];
+    const struct frame_sink *sink = &toe->sinks[path->port];
+
+    return (toe->blocked & BIT(path->port)) == 0 &&
+           (sink->paused == NULL ||
+            (*sink->paused & BIT(path_priority(path))) == 0);
+}
+
 bool hw_toe_send_segment(void *ctx, const struct tcp_segment *segment)
 {
     struct hw_toe *toe = ctx;
     const struct hw_toe_path *path =
         &toe->state.paths[segment->route % HW_TOE_PATHS];
     const struct frame_sink *sink = &toe->sinks[path->port];
-    uint8_t priority =
-        path->is_tagged ? (uint8_t)(path->tci >> PCP_SHIFT) : (uint8_t)0;
-    struct frame_tx frame = {.priority = priority,
+    struct frame_tx frame = {.priority = path_priority(path),
                              .num_pieces = segment->num_pieces};
     size_t len = segment->header_len;
     size_t at;
@@ -230,8 +274,7 @@ bool hw_toe_send_segment(void *ctx, const struct tcp_segment *segment)
     if (sink->send == NULL) {
         return true; /* nothing is attached: the frame is lost */
     }
-    if (sink->paused != NULL && (*sink->paused & BIT(priority)) != 0) {
-        toe->is_blocked = true;
+    if (!hw_toe_path_has_room(toe, segment->route)) {
         return false;
     }
     for (unsigned int i = 0; i < segment->num_pieces; i++) {
@@ -244,7 +287,7 @@ bool hw_toe_send_segment(void *ctx, const struct tcp_segment *segment)
     memcpy(frame.head + at, segment->header, segment->header_len);
     frame.head_len = (uint16_t)(at + segment->header_len);
     if (sink->send(sink->ctx, &frame, 1) == 0) {
-        toe->is_blocked = true;
+        toe->blocked |= (uint8_t)BIT(path->port);
         return false;
     }
     hw_toe_count(toe, TOE_COUNT_TX_FRAMES);

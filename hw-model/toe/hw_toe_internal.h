@@ -60,14 +60,15 @@ struct tcp_user hw_toe_user(struct hw_toe *toe);
 void hw_toe_settle(struct hw_toe *toe);
 
 /*
- * Abort connections that are due, as many as have room for their RSTs if no
- * other RSTs wait for a port.
- * @return whether more are due: they can be aborted after a transmission
+ * Abort connections that are due and whose path has room, as many as there are
+ * places for their RSTs.
+ * @return whether there are more of these: after a transmission
  */
 bool hw_toe_abort_some(struct hw_toe *toe);
 
-/* RSTs of the connections aborted before have left: report their ends. */
-void hw_toe_release_ends(struct hw_toe *toe);
+/* RSTs of the connections aborted before have left where the path has room:
+ * report the ends of these, or of all. */
+void hw_toe_release_ends(struct hw_toe *toe, bool all);
 
 /* A connection is over: report it. */
 void hw_toe_conn_end(struct hw_toe *toe, struct hw_toe_conn *conn,
@@ -127,6 +128,9 @@ enum toe_status hw_toe_query(struct hw_toe *toe, struct hw_toe_conn *conn,
 
 /* tcp_user.send; ctx is the engine. */
 bool hw_toe_send_segment(void *ctx, const struct tcp_segment *segment);
+
+/* tcp_user.has_room, for the path with this index. */
+bool hw_toe_path_has_room(const struct hw_toe *toe, uint32_t index);
 
 /* Take a frame and give its segment to net/tcp. */
 void hw_toe_take_frame(struct hw_toe *toe, uint8_t port,
