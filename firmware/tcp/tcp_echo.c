@@ -26,18 +26,6 @@ static void conn_abort(struct tcp_echo *echo, struct tcp_echo_conn *c)
     }
 }
 
-/* Give the TID back when nothing refers to it any more. */
-static void conn_release(struct tcp_echo *echo, struct tcp_echo_conn *c)
-{
-    if (c->state == TCP_ECHO_ENDED && c->outstanding == 0 && !c->has_close &&
-        !c->has_abort) {
-        must_post(toe_release(echo->toe, c->tid));
-        echo->conn_of[(uint16_t)c->tid % TOE_SLOTS] = 0;
-        c->state = TCP_ECHO_FREE;
-        echo->used--;
-    }
-}
-
 /* ---- Data. */
 
 /* Post what was received, up to the end of the ring. */
@@ -102,19 +90,13 @@ static struct tcp_echo_conn *conn_find_free(struct tcp_echo *echo)
     return NULL;
 }
 
-static void take_asked(struct tcp_echo *echo, const struct toe_entry *entry)
+static void conn_accept(struct tcp_echo *echo, struct tcp_echo_conn *c,
+                        uint32_t tid, uint16_t port)
 {
-    struct tcp_echo_conn *c = echo->is_listening ? conn_find_free(echo) : NULL;
-
-    if (c == NULL) {
-        echo->counters.refused++;
-        must_post(toe_reject(echo->toe, entry->tid));
-        return;
-    }
     *c = (struct tcp_echo_conn){
         .state = TCP_ECHO_OPENING,
-        .is_echo = entry->port == TCP_ECHO_PORT,
-        .tid = entry->tid,
+        .is_echo = port == TCP_ECHO_PORT,
+        .tid = tid,
         .heard_us = echo->now_us,
         .ring = c->ring,
     };
@@ -122,6 +104,74 @@ static void take_asked(struct tcp_echo *echo, const struct toe_entry *entry)
     echo->conn_of[(uint16_t)c->tid % TOE_SLOTS] =
         (uint8_t)(c - echo->conns + 1);
     must_post(toe_accept(echo->toe, c->tid, c->ring));
+}
+
+static void asked_refuse(struct tcp_echo *echo, uint32_t tid)
+{
+    echo->counters.refused++;
+    must_post(toe_reject(echo->toe, tid));
+}
+
+/* The one that has waited longest for its peer's ACK, or NULL. */
+static struct tcp_echo_conn *conn_find_opening(struct tcp_echo *echo)
+{
+    struct tcp_echo_conn *oldest = NULL;
+
+    for (unsigned int i = 0; i < TCP_ECHO_CONNS; i++) {
+        struct tcp_echo_conn *c = &echo->conns[i];
+
+        if (c->state == TCP_ECHO_OPENING &&
+            (oldest == NULL || c->heard_us < oldest->heard_us)) {
+            oldest = c;
+        }
+    }
+    return oldest;
+}
+
+/* SYNs with false addresses must not keep all places: when none is free, the
+ * oldest connection whose peer has not answered makes room. */
+static void take_asked(struct tcp_echo *echo, const struct toe_entry *entry)
+{
+    struct tcp_echo_conn *c = echo->is_listening ? conn_find_free(echo) : NULL;
+
+    if (c != NULL) {
+        conn_accept(echo, c, entry->tid, entry->port);
+        return;
+    }
+    c = echo->is_listening ? conn_find_opening(echo) : NULL;
+    if (c == NULL) {
+        asked_refuse(echo, entry->tid);
+        return;
+    }
+    c->next_tid = entry->tid;
+    c->next_port = entry->port;
+    conn_abort(echo, c);
+}
+
+/* The place is free, or goes to the SYN that waits for it. */
+static void place_pass_on(struct tcp_echo *echo, struct tcp_echo_conn *c)
+{
+    uint32_t next_tid = c->next_tid;
+
+    c->state = TCP_ECHO_FREE;
+    c->next_tid = 0;
+    if (next_tid != 0 && echo->is_listening) {
+        conn_accept(echo, c, next_tid, c->next_port);
+    } else if (next_tid != 0) {
+        asked_refuse(echo, next_tid);
+    }
+}
+
+/* Give the TID back when nothing refers to it any more. */
+static void conn_release(struct tcp_echo *echo, struct tcp_echo_conn *c)
+{
+    if (c->state == TCP_ECHO_ENDED && c->outstanding == 0 && !c->has_close &&
+        !c->has_abort) {
+        must_post(toe_release(echo->toe, c->tid));
+        echo->conn_of[(uint16_t)c->tid % TOE_SLOTS] = 0;
+        echo->used--;
+        place_pass_on(echo, c);
+    }
 }
 
 static void take_conn_entry(struct tcp_echo *echo, struct tcp_echo_conn *c,
@@ -160,6 +210,16 @@ static void take_conn_entry(struct tcp_echo *echo, struct tcp_echo_conn *c,
     conn_release(echo, c);
 }
 
+/* A SYN that waits for a place has been given up. */
+static void waiting_forget(struct tcp_echo *echo, uint32_t tid)
+{
+    for (unsigned int i = 0; i < TCP_ECHO_CONNS; i++) {
+        if (echo->conns[i].next_tid == tid) {
+            echo->conns[i].next_tid = 0;
+        }
+    }
+}
+
 bool tcp_echo_take(struct tcp_echo *echo, const struct toe_entry *entry,
                    uint64_t now_us)
 {
@@ -174,6 +234,9 @@ bool tcp_echo_take(struct tcp_echo *echo, const struct toe_entry *entry,
     } else if (c != NULL) {
         take_conn_entry(echo, c, entry);
     } else {
+        if (entry->kind == TOE_KIND_ENDED) {
+            waiting_forget(echo, entry->tid);
+        }
         return false;
     }
     return true;
@@ -206,9 +269,9 @@ bool tcp_echo_listen(struct tcp_echo *echo, bool is_on)
         return false;
     }
     if (!is_on) {
+        conns_abort(echo);
         toe_unlisten(echo->toe, TCP_ECHO_PORT);
         toe_unlisten(echo->toe, TCP_DISCARD_PORT);
-        conns_abort(echo);
         toe_kick(echo->toe);
     }
     echo->is_listening = is_on;

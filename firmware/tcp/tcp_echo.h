@@ -43,6 +43,8 @@ struct tcp_echo_conn {
     bool has_abort;
     uint8_t outstanding; /* SENDs */
     uint32_t tid;
+    uint32_t next_tid; /* waits for this one's place; 0: none */
+    uint16_t next_port;
     uint64_t received; /* bytes, and how many of them were posted */
     uint64_t posted;
     uint64_t heard_us;
