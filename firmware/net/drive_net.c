@@ -115,6 +115,7 @@ void drive_net_set_toe(struct drive_net *net, bool is_on)
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         port_set_toe(&net->ports.port[i].port, is_on);
     }
+    net_stack_set_tcp(&net->stack, is_on);
 }
 
 void drive_net_disable_link(struct drive_net *net, uint8_t port)

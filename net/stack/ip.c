@@ -137,7 +137,9 @@ static void ipv4_dispatch(struct net_stack *stack, struct net_rx *rx,
         net_udp_input(stack, rx);
     } else {
         net_count(stack, rx->port, NET_DROP_PROTOCOL);
-        net_icmp_error(stack, rx, NET_PROTOCOL_UNREACHABLE);
+        if (protocol != IP_PROTOCOL_TCP || !stack->has_tcp) {
+            net_icmp_error(stack, rx, NET_PROTOCOL_UNREACHABLE);
+        }
     }
 }
 

@@ -208,7 +208,8 @@ static void ipv6_dispatch(struct net_stack *stack, struct net_rx *rx,
         net_icmpv6_input(stack, rx);
     } else if (walk->next_header == IP_PROTOCOL_UDP) {
         net_udp_input(stack, rx);
-    } else if (walk->next_header == IPV6_EXT_NONE) {
+    } else if (walk->next_header == IPV6_EXT_NONE ||
+               (walk->next_header == IP_PROTOCOL_TCP && stack->has_tcp)) {
         net_count(stack, rx->port, NET_DROP_PROTOCOL);
     } else {
         refuse_packet(stack, rx, NET_DROP_PROTOCOL, NET_PROTOCOL_UNREACHABLE,

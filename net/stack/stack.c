@@ -24,6 +24,11 @@ void net_stack_init(struct net_stack *stack,
     net_neigh_init(stack);
 }
 
+void net_stack_set_tcp(struct net_stack *stack, bool is_served)
+{
+    stack->has_tcp = is_served;
+}
+
 bool net_stack_input(struct net_stack *stack, uint8_t port,
                      const uint8_t *frame, size_t len, uint64_t now_us)
 {

@@ -268,6 +268,7 @@ struct net_stack {
     uint64_t random;
     uint16_t mtu4_bytes[NET_PORTS]; /* IPv4 MTU of the link; 0 if unknown */
     bool link_up[NET_PORTS];
+    bool has_tcp; /* served elsewhere: see net_stack_set_tcp() */
 };
 
 /** Initialise the stack with both links down.  Copies `config`. */
@@ -296,6 +297,13 @@ MUST_USE bool net_stack_input(struct net_stack *stack, uint8_t port,
  *         make that time earlier
  */
 uint64_t net_stack_timer(struct net_stack *stack, uint64_t now_us);
+
+/**
+ * Whether TCP is served outside of this stack.  What of it arrives here all the
+ * same, in fragments or with options, is dropped: an error would tell the peer
+ * that there is no TCP.
+ */
+void net_stack_set_tcp(struct net_stack *stack, bool is_served);
 
 /** A port's link came up or went down; addresses follow it. */
 void net_stack_link(struct net_stack *stack, uint8_t port, bool is_up,
