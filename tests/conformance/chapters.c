@@ -18,6 +18,13 @@
     X(net_mdns) \
     X(net_literal) \
     X(net_lacp) \
+    X(tcp_open) \
+    X(tcp_data) \
+    X(tcp_close) \
+    X(tcp_attack) \
+    X(tcp_loss) \
+    X(tcp_frame) \
+    X(tcp_many) \
     X(roce_order) \
     X(roce_send) \
     X(roce_rdma) \

@@ -65,6 +65,11 @@ void conf_note_packet(struct conf *conf, const char *what,
               packet->port, what, packet_text(packet, text, sizeof(text)));
 }
 
+const char *conf_text(const struct conf *conf)
+{
+    return conf->test->text;
+}
+
 static void end_test(struct conf *conf, enum conf_outcome outcome,
                      const char *format, va_list args)
     __attribute__((noreturn));

@@ -78,6 +78,7 @@ struct conf_test {
      * machine that stands still can change its result; other tests only wait
      * until something has happened.  --list says so. */
     bool judges_time;
+    const char *text; /* For a run() that reads it: see conf_text(). */
 };
 
 /* The tests of a file; a chapter is a list of these, in chapters.c. */
@@ -98,6 +99,9 @@ struct conf_tests {
 
 #define CONF_TESTS(name, chapter_name, table)                                  \
     const struct conf_tests name = {chapter_name, table, ARRAY_LEN(table)}
+
+/** The text of the test's row, for tests that are scripts. */
+const char *conf_text(const struct conf *conf);
 
 /* ---- Verdicts. All except conf_note() end the test. */
 
