@@ -49,7 +49,7 @@ struct fake {
     struct nvmf_config config;
     struct nvmf_transport transport;
     struct nvmf_ns_config ns[FAKE_NAMESPACES];
-    struct nvmf_address address[NVMF_MAX_ADDRESSES];
+    struct nvmf_address address[NVMF_MAX_LISTED];
     uint64_t now_us;
     uint16_t portid; /* of the connections that fake_open() makes */
     uint32_t link;   /* of the same, too */

@@ -402,20 +402,20 @@ static void test_a_change_of_the_discovery_log_changes_genctr(void **state)
     assert_int_equal(fake_exec(fake, admin, &set, NULL, 0).status, 0);
     event = fake_send(fake, admin, &aer, NULL, 0);
     get_log(fake, admin, LOG_DISCOVERY, 0, 1024);
-    for (uint8_t i = 0; i < NVMF_MAX_ADDRESSES; i++) {
+    for (uint8_t i = 0; i < NVMF_MAX_LISTED; i++) {
         fake->address[i] = fake->address[0];
         fake->address[i].portid = i;
     }
-    nvmf_target_set_addresses(fake->target, fake->address, 8);
+    nvmf_target_set_addresses(fake->target, fake->address, NVMF_MAX_LISTED);
     get_log(fake, admin, LOG_DISCOVERY, 0, 1024);
     /* The changed GENCTR makes the host read again. */
     assert_int_equal(get_le64(fake->data), 2);
-    assert_int_equal(get_le64(fake->data + 8), 16);
+    assert_int_equal(get_le64(fake->data + 8), 2 * NVMF_MAX_LISTED);
     fake_run(fake);
     assert_true(event->is_answered);
     assert_int_equal(event->cqe.dw0, 0x70f002);
-    get_log(fake, admin, LOG_DISCOVERY, 16 * 1024, 1024);
-    assert_int_equal(get_le16(fake->data + 4), 7);
+    get_log(fake, admin, LOG_DISCOVERY, 2 * NVMF_MAX_LISTED * 1024, 1024);
+    assert_int_equal(get_le16(fake->data + 4), NVMF_MAX_LISTED - 1);
     assert_int_equal(fake->data[2], 3);
 
     nvmf_target_set_addresses(fake->target, NULL, 0);
