@@ -380,11 +380,8 @@ void nvmf_target_init(struct nvmf_target *target,
  */
 uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us);
 
-/**
- * Do a bounded part of the arithmetic of authentications.
- *
- * @return false when there is none to do
- */
+/** Do a bounded part of the arithmetic of authentications.
+ * @return false when there is none to do */
 bool nvmf_target_auth_step(struct nvmf_target *target, uint64_t now_us);
 
 const struct nvmf_auth_counters *nvmf_target_auth_counters(
@@ -690,12 +687,9 @@ void nvmf_target_set_time(struct nvmf_target *target, uint64_t epoch_ms,
  */
 void nvmf_target_held_back(struct nvmf_target *target, uint64_t us);
 
-/**
- * The drive's clock, in milliseconds.
- *
+/** The drive's clock, in milliseconds.
  * @return whether the clock was set: if so, *ms counts from 1970-01-01, else
- *         from power-on
- */
+ *         from power-on */
 bool nvmf_target_time(const struct nvmf_target *target, uint64_t *ms);
 
 /** Set the number of hours that the drive has been powered. */

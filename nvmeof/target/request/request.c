@@ -688,40 +688,22 @@ static void end_media(struct media_owner *owner, enum media_status media_status)
 
 void request_drop_waiting(struct nvmf_target *target, uint16_t qpair)
 {
+    struct nvmf_queue *const queues[] = {
+        &target->wait_media,    &target->manager.waiting,
+        &target->held,          &target->scratch.waiting,
+        &target->order.waiting, &target->arrivals.waiting,
+        &target->lba.waiting,   &target->awaiting,
+        &target->protecting,
+    };
     struct nvmf_request *req;
 
     while ((req = buffer_take_waiter(target, qpair, true, 0)) != NULL) {
         request_drop(target, req);
     }
-    while ((req = queue_take(&target->wait_media, qpair, true, 0)) != NULL) {
-        request_drop(target, req);
-    }
-    while ((req = queue_take(&target->manager.waiting, qpair, true, 0)) !=
-           NULL) {
-        request_drop(target, req);
-    }
-    while ((req = queue_take(&target->held, qpair, true, 0)) != NULL) {
-        request_drop(target, req);
-    }
-    while ((req = queue_take(&target->scratch.waiting, qpair, true, 0)) !=
-           NULL) {
-        request_drop(target, req);
-    }
-    while ((req = queue_take(&target->order.waiting, qpair, true, 0)) != NULL) {
-        request_drop(target, req);
-    }
-    while ((req = queue_take(&target->arrivals.waiting, qpair, true, 0)) !=
-           NULL) {
-        request_drop(target, req);
-    }
-    while ((req = queue_take(&target->lba.waiting, qpair, true, 0)) != NULL) {
-        request_drop(target, req);
-    }
-    while ((req = queue_take(&target->awaiting, qpair, true, 0)) != NULL) {
-        request_drop(target, req);
-    }
-    while ((req = queue_take(&target->protecting, qpair, true, 0)) != NULL) {
-        request_drop(target, req);
+    for (size_t i = 0; i < ARRAY_LEN(queues); i++) {
+        while ((req = queue_take(queues[i], qpair, true, 0)) != NULL) {
+            request_drop(target, req);
+        }
     }
     request_hooks.pair_drop_first(target, &target->qpair[qpair]);
 }
