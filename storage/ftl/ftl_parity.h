@@ -142,6 +142,18 @@ void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die);
 
 /* ---- ftl_rescue.c: using it */
 
+/* Whether all units have been rebuilt, or were never programmed. */
+static inline bool ftl_rescue_is_complete(const struct ftl_rescue *rescue)
+{
+    for (uint32_t i = 0; i < rescue->num_units; i++) {
+        if (rescue->saved[rescue->entry[i]].status != FTL_UNIT_GOOD &&
+            (rescue->is_used[i] || rescue->is_lost[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /**
  * A read has ended.  If units of it are not good, rebuild them first, which
  * sends the request again.  Then call the kind's read_done().

@@ -607,24 +607,9 @@ static bool begin_rescue(struct ftl *ftl, struct ftl_request *request,
     return false;
 }
 
-/* Whether all units have been rebuilt, or were never programmed. */
-static bool is_complete(const struct ftl_rescue *rescue)
-{
-    for (uint32_t i = 0; i < rescue->num_units; i++) {
-        if (rescue->saved[rescue->entry[i]].status != FTL_UNIT_GOOD &&
-            (rescue->is_used[i] || rescue->is_lost[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /*
  * A read of a request that is being rebuilt has ended.
- * @param status  becomes that of the whole request when it does not go on.  If
- *                a read of another die has failed, and not because of the
- *                flash, nothing is known of what could not be rebuilt: it is
- *                not lost, and a mount must not go on without it.
+ * @param status  becomes the request's: units are not lost if a read has failed
  * @return whether the request goes on; otherwise it is as it was, and its units
  *         have their status
  */
@@ -641,7 +626,7 @@ static bool continue_rescue(struct ftl *ftl, struct ftl_request *request,
     if (go_on(ftl, rescue)) {
         return true;
     }
-    *status = is_complete(rescue) ? FTL_FLASH_OK : rescue->status;
+    *status = ftl_rescue_is_complete(rescue) ? FTL_FLASH_OK : rescue->status;
     end_rescue(ftl, rescue);
     return false;
 }
