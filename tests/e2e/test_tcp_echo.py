@@ -251,3 +251,17 @@ def test_after_a_loss_of_the_engines_state_connections_are_reset(
     assert not came_back(served)
     served.quiet(f"{MAKE}; timeout 60 nc {PORTS[0]} 7 < /tmp/sent | cmp - /tmp/sent")
     assert until(lambda: not connections(served), 20)
+
+
+def host_connections(job: Job) -> str:
+    """Those of the host with port 7 that are established."""
+    return job.quiet("awk '$3 ~ /:0007$/ && $4 == \"01\"' /proc/net/tcp")
+
+
+def test_a_host_that_only_waits_is_reset_after_a_load(served: Job) -> None:
+    """It sends nothing, so that by itself it would not notice."""
+    served.quiet(f"(echo hello; sleep 30) | timeout 60 nc {PORTS[1]} 7 > /dev/null 2>&1 &")
+    until(lambda: any(entry["sent-bytes"] == 6 for entry in connections(served)), 20)
+    assert host_connections(served)
+    save_and_load(served)
+    until(lambda: not host_connections(served), 25)
