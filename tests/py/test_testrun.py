@@ -183,7 +183,7 @@ def said_by(run: Run, text: str, workers: tuple[str, ...] = (),
 
 
 def test_an_end_to_end_test_that_fails_by_chance_is_repeated_alone(run: Run) -> None:
-    text, error = said_by(run, FLAKY, testrun.TWO_WORKERS)
+    text, error = said_by(run, FLAKY, testrun.THREE_WORKERS)
     name = "tests/e2e/test_it.py::test_that_passes_the_second_time"
     assert error == ""
     assert f"FAILED {name}" in text and "AssertionError: the first time" in text
@@ -233,7 +233,7 @@ def test_a_run_that_lost_tests_has_failed(
 def test_workers_that_die_lose_no_test_silently(run: Run) -> None:
     """pytest-xdist goes on without a worker that is not replaced."""
     (paths.TOP / "tests/e2e/test_other.py").write_text(ENDS.replace("first", "other"))
-    text, error = said_by(run, ENDS, (*testrun.TWO_WORKERS, "--max-worker-restart", "0"))
+    text, error = said_by(run, ENDS, (*testrun.THREE_WORKERS, "--max-worker-restart", "0"))
     assert error.startswith("6 tests were collected, and 4 have a result")
     screen = screens.PytestScreen(lambda line: None)
     for line in ("2 workers [4 items]", "[gw0] [ 25%] PASSED tests/e2e/test_a.py::test_b ",
@@ -278,7 +278,7 @@ def test_unit_tests_are_not_repeated(run: Run, as_tests_py: None) -> None:
 @pytest.mark.parametrize("start", [
     STARTS,
     "import socket\n    socket.socket().bind(('127.0.0.1', 0))"])
-@pytest.mark.parametrize("workers", [(), testrun.TWO_WORKERS])
+@pytest.mark.parametrize("workers", [(), testrun.THREE_WORKERS])
 def test_tests_that_use_other_programs_are_repeated(
         run: Run, as_tests_py: None, start: str, workers: tuple[str, ...]) -> None:
     text, error = said_by(run, FLAKY.replace("():\n", f"():\n    {start}\n", 1), workers,
@@ -312,7 +312,7 @@ def test_last():
 """
 
 
-@pytest.mark.parametrize("workers", [(), testrun.TWO_WORKERS])
+@pytest.mark.parametrize("workers", [(), testrun.THREE_WORKERS])
 @pytest.mark.parametrize("lost", ["always", "once"])
 def test_after_an_error_when_fixtures_end_the_whole_file_is_repeated(
         run: Run, workers: tuple[str, ...], lost: str) -> None:
@@ -339,7 +339,7 @@ def test_a_drive_that_restarted_by_itself_is_no_chance(run: Run) -> None:
 def test_beside_a_file_that_cannot_be_read_nothing_is_repeated(run: Run) -> None:
     """With workers, the others run, and the exit status is that of a failed test."""
     (paths.TOP / "tests/e2e/test_other.py").write_text("import no_such_module\n")
-    text, error = said_by(run, FLAKY, testrun.TWO_WORKERS)
+    text, error = said_by(run, FLAKY, testrun.THREE_WORKERS)
     assert error != "" and "no_such_module" in text and run.repeated == []
 
 

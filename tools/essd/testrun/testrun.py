@@ -189,8 +189,9 @@ def lint(run: Run) -> None:
 
 
 # Tests that boot machines also wait, so several test files run at a time.  Two of
-# the end-to-end tests leave a sixth of two cores idle; three use them.
-TWO_WORKERS = ("-n", "2", "--dist", "loadfile")
+# the end-to-end tests leave a sixth of two cores idle; three use them.  Of the time
+# of the Python tests, a third to a half is waiting: for machines that are stopped on
+# purpose, for their consoles and for periods of the tools.
 THREE_WORKERS = ("-n", "3", "--dist", "loadfile")
 TESTS_FAILED = 1        # pytest's exit status when nothing else went wrong
 
@@ -355,7 +356,7 @@ def guest(run: Run) -> None:
 
 def python_tests(run: Run) -> None:
     run.need("qemu")        # Some of these tests boot the drive without a host.
-    pytest(run, *TWO_WORKERS, "tests/py", is_repeated=repeats.are_real)
+    pytest(run, *THREE_WORKERS, "tests/py", is_repeated=repeats.are_real)
 
 
 def e2e(run: Run) -> None:
