@@ -251,7 +251,7 @@ class Halting:
 
     async def event(self, name: str, part: str = "drive") -> None:
         now = time.time()
-        await self.supervisor.on_event(self.supervisor.parts[part], {
+        await self.supervisor.parts[part].on_event({
             "event": name, "timestamp": {"seconds": int(now),
                                          "microseconds": int(now % 1 * 1e6)}})
 

@@ -21,7 +21,7 @@ from essd.instance import fleet as essd_fleet
 from essd.instance.config import Config, Drive, End, Host, Link, Switch
 from essd.instance.instance import Instance
 from essd.observe import status
-from essd.supervisor import part as essd_part
+from essd.supervisor import switch_part
 from essd.supervisor.supervisor import Supervisor
 
 # Answers each request on its control socket, and writes the requests to its log.
@@ -199,9 +199,9 @@ def test_an_answer_that_is_not_read_is_not_taken_for_that_of_the_next_request(
 
 def test_a_switch_that_does_not_answer_loses_the_connection(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(essd_part, "SWITCH_ANSWER_S", 0.2)
+    monkeypatch.setattr(switch_part, "SWITCH_ANSWER_S", 0.2)
     switch = Supervisor(tmp_path, fleet_config(tmp_path)).parts["switch0"]
-    assert isinstance(switch, essd_part.SwitchPart)
+    assert isinstance(switch, switch_part.SwitchPart)
 
     async def run() -> None:
         ended = asyncio.Event()
@@ -235,7 +235,7 @@ class Halting:
         now = time.time()
         event: dict[str, Any] = {"event": name, "timestamp": {
             "seconds": int(now), "microseconds": int(now % 1 * 1e6)}}
-        await self.supervisor.on_event(self.supervisor.parts[part], event)
+        await self.supervisor.parts[part].on_event(event)
 
     @property
     def asked(self) -> dict[str, list[str]]:

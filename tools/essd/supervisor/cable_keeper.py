@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from qemu.qmp.error import QMPError
 
 from ..instance.config import Config
-from ..machine.drive import cable_command, port_link_query, port_set
+from ..machine.drive import port_link_query, port_set
 from ..machine.vm import cables_connected, network_query
-from .part import Part, SwitchPart
+from .part import Part
 
 if TYPE_CHECKING:
     from .supervisor import Supervisor
@@ -76,43 +76,26 @@ class CableKeeper(dict[int, Cable]):
                 with contextlib.suppress(QMPError):
                     await part.execute(*port_set(port, name, value))
 
-    def parts_at(self, number: int) -> list[tuple[Part, int]]:
-        """The running parts at a cable's ends, and the cable's port at each."""
+    def ends(self, number: int) -> list[tuple[Part, int]]:
+        """The parts at a cable's ends, and the cable's port at each."""
         return [(self.parts[end.part], end.port) for end in self.config.link(number).ends
-                if end.part in self.parts and self.parts[end.part].qmp is not None]
+                if end.part in self.parts]
 
     async def set_carrier(self, number: int) -> None:
         """Make the hosts' cards agree with the state of their cable."""
-        for part, _ in self.parts_at(number):
-            if part.is_host:
-                with contextlib.suppress(QMPError):
-                    await part.execute("set_link", {"name": f"port{number}",
-                                                    "up": self[number].carrier})
+        for part, _ in self.ends(number):
+            await part.set_carrier(number, self[number].carrier)
 
-    async def tell_drive(self, number: int) -> None:
-        """Pull or plug the cable at the drive's or the peer's end."""
-        for part, port in self.parts_at(number):
-            if not part.is_host:
-                with contextlib.suppress(QMPError):
-                    await part.execute(*cable_command(
-                        port if part.is_drive else number,
-                        self[number].plugged))
-
-    async def tell_switches(self, number: int) -> None:
-        """Pull or plug the cable at the switches' ends."""
-        for end in self.config.link(number).ends:
-            switch = self.parts.get(end.part)
-            if isinstance(switch, SwitchPart) and switch.has_monitor:
-                state = "up" if self[number].plugged else "down"
-                with contextlib.suppress(ValueError, OSError):
-                    await switch.ask(f"set port={end.port} link={state}")
+    async def tell_ends(self, number: int) -> None:
+        """Plug or pull the cable at both ends."""
+        for part, port in self.ends(number):
+            await part.plug(port, number, self[number].plugged)
 
     async def plug(self, number: int, plugged: bool) -> None:
         cable = self[number]
         cable.plugged = plugged
         await self.set_carrier(number)
-        await self.tell_drive(number)
-        await self.tell_switches(number)
+        await self.tell_ends(number)
         self.supervisor.say(f"{self.config.link(number).label} "
                             f"{'plugged' if plugged else 'unplugged'}")
         self.supervisor.tell("cable", port=number, plugged=plugged)
@@ -132,9 +115,9 @@ class CableKeeper(dict[int, Cable]):
             return
         cable = self[link.number]
         cable.port_up = is_up
-        for part, _ in self.parts_at(link.number):
-            if part.is_host and is_up and not cable.connected:
-                await self.read_connections(part)
+        for part, _ in self.ends(link.number):
+            if is_up and not cable.connected:
+                await part.read_cables()
         await self.set_carrier(link.number)
         where = "" if drive.name == "drive" else f"{drive.name} "
         self.supervisor.say(f"{where}port {port} link {'up' if is_up else 'down'}")
@@ -143,22 +126,15 @@ class CableKeeper(dict[int, Cable]):
     def part_gone(self, part: Part) -> None:
         """A host's or a drive's process has ended."""
         for link in self.config.ports_of(part.name).values():
-            if part.is_host:
-                self[link.number].connected = False
-            else:
-                self[link.number].port_up = None
+            part.lose_cable(self[link.number])
 
     async def read_outside(self) -> None:
-        """Ask the switches which of their cables to the outside are connected."""
+        """Ask the parts that know it which of their cables to the outside are connected."""
         for link in self.config.links:
-            for end in link.ends if link.outside else []:
-                switch = self.parts.get(end.part)
-                if isinstance(switch, SwitchPart):
-                    reply: object = None
-                    with contextlib.suppress(ValueError, OSError):
-                        reply = await switch.ask(f"show port={end.port}")
-                    self[link.number].connected = \
-                        isinstance(reply, dict) and bool(reply.get("connected"))
+            for part, port in self.ends(link.number) if link.outside else []:
+                known = await part.reaches_outside(port)
+                if known is not None:
+                    self[link.number].connected = known
 
     def status(self) -> dict[str, dict[str, Any]]:
         """What `essd status --json` says about each cable (docs/json.md)."""

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One part of an instance: a process that the supervisor starts, watches and ends.
 
-A drive, a host or the peer is a virtual machine with a QMP monitor; a switch has a
-control socket of its own.
+Part is what all kinds have in common, and the list of what a kind can do: the
+supervisor, its cables and its snapshots only use these methods.  The kinds are in
+drive_part.py, guest_part.py, uml_part.py and switch_part.py.
 """
 
 import asyncio
 import contextlib
 import ctypes
-import itertools
-import json
 import os
 import re
 import signal
@@ -20,24 +19,16 @@ from typing import TYPE_CHECKING, Any
 from qemu.qmp import EventListener, Message, QMPClient
 from qemu.qmp.error import QMPError
 
-from ..instance.config import console_log, monitor_socket, process_log, user_socket
-from ..machine import outside
-from ..machine.drive import POWER_FAIL, drive_command, module_options
-from ..machine.switch import (SWITCH_ANSWER_MAX, SWITCH_ANSWER_S, SWITCH_LINE_MAX,
-                              switch_command, switch_control)
-from ..machine.vm import guest_command
+from ..instance.config import Link, console_log, monitor_socket, process_log, user_socket
 from . import capture_rotation, resident
 
 if TYPE_CHECKING:
+    from .cable_keeper import Cable
     from .supervisor import Supervisor
 
 PR_SET_PDEATHSIG = 1
 DISCONNECT_S = 2
 LOAD_END_S = 5          # time that QEMU gets to end when it could not load a state
-POWER_FAIL_S = 30        # real time for a second of virtual time
-
-# The last line of the firmware before a restart that an update asks for.
-UPDATE_LINE = "drive: restarting with other firmware"
 
 
 def die_with_parent() -> None:
@@ -53,7 +44,7 @@ EVENT_TASK_S = 5            # time that it gets for the event that it is handlin
 
 
 class Part:
-    """One virtual machine, whose state is "off", "running" or "crashed"."""
+    """One part, whose state is "off", "running" or "crashed"."""
 
     def __init__(self, supervisor: "Supervisor", name: str) -> None:
         self.supervisor = supervisor
@@ -84,39 +75,83 @@ class Part:
         return f"the {self.name}" if self.name in ("drive", "host", "peer") else self.name
 
     @property
-    def is_drive(self) -> bool:
-        return self.name in self.supervisor.config.drives
-
-    @property
-    def is_host(self) -> bool:
-        return self.name in self.supervisor.config.hosts
-
-    @property
     def has_monitor(self) -> bool:
         """Whether the supervisor can send commands to the part."""
         return self.qmp is not None
 
-    @property
-    def kind(self) -> str:
-        return "drive" if self.is_drive else "host" if self.is_host else "peer"
+    # What a kind of part is, besides a process.  Each method has the answer of a part to
+    # which this means nothing; DrivePart, HostPart, PeerPart and SwitchPart have theirs.
+
+    kind = ""               # as `essd status` prints it
+    has_state = True        # It is a virtual machine, of which snapshots are made.
 
     def command(self, descriptors: dict[int, int]) -> list[str]:
-        if self.is_drive:
-            return [*drive_command(self.supervisor.config, self.folder, self.name,
-                                   descriptors),
-                    *module_options(self.supervisor.modules[self.name])]
-        return guest_command(self.supervisor.config, self.name, self.folder)
+        """The command line of the process; `descriptors` are those of open_devices()."""
+        raise NotImplementedError
 
     def open_devices(self) -> dict[int, int]:
-        """Open files that a drive's QEMU inherits, by the port that they are for."""
-        if not self.is_drive:
-            return {}
-        found = {}
-        for port, link in self.supervisor.config.ports_of(self.name).items():
-            descriptor = outside.open_device(outside.Outside.of(link.outside))
-            if descriptor is not None:
-                found[port] = descriptor
-        return found
+        """Files that the process inherits, by the port that each is for."""
+        return {}
+
+    def inherited(self) -> list[int]:
+        """Other open files that the process inherits, which stay open here."""
+        return []
+
+    @property
+    def console(self) -> Path:
+        """The file with what the part writes to its console."""
+        return console_log(self.folder, self.name)
+
+    @property
+    def files_lock(self) -> Path | None:
+        """The file that a command locks while it writes the part's files, which must not
+        run then; None if no command does."""
+        return None
+
+    @property
+    def has_capacitors(self) -> bool:
+        """Whether the part saves its write buffer when the power fails."""
+        return False
+
+    async def fail_power(self) -> None:
+        """Make the power fail, and wait until the process has ended."""
+        await self.kill()
+
+    async def prepare_cables(self) -> None:
+        """Before the start: make the sockets of the part's cables usable."""
+
+    async def after_start(self, loads: bool) -> None:
+        """The process runs and its monitor is connected; `loads`: it loads a state."""
+
+    async def after_load(self) -> None:
+        """The part runs on from a state that was loaded."""
+
+    async def on_event(self, event: dict[str, Any]) -> None:
+        """Handle an event of the monitor."""
+
+    def after_end(self) -> None:
+        """The process has ended."""
+
+    def port_name(self, port: int, link: Link) -> str:
+        """The name that QEMU has for one of the part's network cards or ports."""
+        return f"cable{link.number}"
+
+    def lose_cable(self, cable: "Cable") -> None:
+        """The process has ended, at one end of this cable."""
+        cable.port_up = None
+
+    async def read_cables(self) -> None:
+        """Read which of the part's cables are connected, if that is known here."""
+
+    async def reaches_outside(self, port: int) -> bool | None:
+        """Whether what is outside, at this port, is connected; None: it is not known here."""
+        return None
+
+    async def set_carrier(self, number: int, is_up: bool) -> None:
+        """Give the card at a cable a carrier, or take it away."""
+
+    async def plug(self, port: int, number: int, plugged: bool) -> None:
+        """Plug or pull a cable at the part's port."""
 
     def keep_captures(self) -> None:
         """Rename the captures of the last process: the next one begins new files."""
@@ -132,8 +167,7 @@ class Part:
             port = next(n for n, there in config.ports_of(self.name).items()
                         if there is link)
             rotation = capture_rotation.Rotation(
-                self, f"port{port}" if self.is_drive else f"cable{link.number}", link,
-                config.capture_bytes)
+                self, self.port_name(port, link), link, config.capture_bytes)
             self.tasks.append(asyncio.create_task(rotation.run()))
 
     @property
@@ -145,8 +179,7 @@ class Part:
         for path in (monitor_socket(self.folder, self.name),
                      user_socket(self.folder, self.name)):
             path.unlink(missing_ok=True)
-        if self.kind != "switch":       # A switch keeps its captures itself.
-            self.keep_captures()
+        self.keep_captures()
         descriptors = self.open_devices()
         command = [*self.command(descriptors), *more]
         resident.read_ahead(Path(command[0]))
@@ -158,8 +191,7 @@ class Part:
                 # QEMU's captures would otherwise be wrong by the local time zone.
                 env={**os.environ, "TZ": "UTC"},
                 preexec_fn=die_with_parent,
-                pass_fds=[*descriptors.values(),
-                          *(self.supervisor.inherited if self.is_drive else [])])
+                pass_fds=[*descriptors.values(), *self.inherited()])
         for descriptor in descriptors.values():
             os.close(descriptor)
         self.state = "running"
@@ -201,7 +233,7 @@ class Part:
     async def events(self, listener: EventListener) -> None:
         """Handle the events of one process, until the event LAST_EVENT."""
         while (event := dict(await listener.get()))["event"] != LAST_EVENT:
-            await self.supervisor.on_event(self, event)
+            await self.on_event(event)
 
     async def end_tasks(self) -> None:
         """End the tasks of a process that has ended; one of them may be the caller.
@@ -255,20 +287,6 @@ class Part:
         """The processes that belong to the part."""
         return [self.process.pid] if self.process else []
 
-    def says_update(self) -> bool:
-        """Whether a host has asked for a restart with other firmware.
-
-        Such a restart is no fault.  After the line, the boot ROM may have begun.
-        """
-        console = console_log(self.folder, self.name)
-        with contextlib.suppress(OSError):
-            lines = console.read_text(errors="replace")[-4000:].splitlines()
-            last = max((n for n, line in enumerate(lines) if UPDATE_LINE in line),
-                       default=None)
-            return last is not None and not any(
-                "drive: firmware" in line for line in lines[last:])
-        return False
-
     def last_words(self) -> str:
         """The log line that names the cause of a crash, or ""."""
         console = console_log(self.folder, self.name)
@@ -309,44 +327,6 @@ class Part:
             process.kill()
         await process.wait()
         await self.gone()
-
-    @property
-    def has_capacitors(self) -> bool:
-        """Whether this part is a drive that saves its write buffer when the power fails."""
-        drive = self.supervisor.config.drives.get(self.name)
-        return drive is not None and drive.nand is not None and drive.nand.plp == "on"
-
-    async def fail_power(self) -> None:
-        """Make the power of a drive with capacitors fail, and wait until QEMU has ended.
-
-        QEMU ends itself when the drive has saved its write buffer, or when the
-        capacitors are empty.
-        """
-        process = self.process
-        if process is not None and not self.halted:
-            self.state = "off"
-            # QEMU may end before it answers.
-            with contextlib.suppress(QMPError, RuntimeError, EOFError, OSError):
-                await self.execute(*POWER_FAIL)
-            with contextlib.suppress(asyncio.TimeoutError):
-                async with asyncio.timeout(POWER_FAIL_S):
-                    await process.wait()
-        await self.kill()
-
-    def restarted(self, why: str) -> None:
-        """Record a restart that was not requested, which counts as a fault."""
-        if why == "watchdog":
-            self.bitten = True
-            return
-        if not self.bitten and self.says_update():
-            self.supervisor.say(f"{self.name} restarts with other firmware")
-            return
-        cause = "watchdog" if self.bitten else why
-        words = "" if self.bitten else self.last_words()
-        self.bitten = False
-        self.restarts.append(f"{cause}: {words}" if words else cause)
-        self.supervisor.say(f"{self.name} restarted by itself: {self.restarts[-1]}")
-        self.supervisor.tell("restart", part=self.name, cause=self.restarts[-1])
 
     async def save_state(self, path: Path) -> None:
         """Stop the machine and write its state; if that fails, let it run on."""
@@ -400,94 +380,7 @@ class Part:
                 "monitor": self.has_monitor,
                 "pid": self.process.pid if self.process else None,
                 "log": str(self.log),
-                "console": str(self.log if self.kind == "switch" else
-                               console_log(self.folder, self.name)),
+                "console": str(self.console),
                 "restarts": self.restarts, "saved": self.saved is not None,
                 "halted": self.halted,
                 **({"ssh_port": self.ssh_port} if self.ssh_port else {})}
-
-
-class SwitchPart(Part):
-    """A switch: it has a control socket instead of a QEMU monitor."""
-
-    def __init__(self, supervisor: "Supervisor", name: str) -> None:
-        super().__init__(supervisor, name)
-        self.reader: asyncio.StreamReader | None = None
-        self.writer: asyncio.StreamWriter | None = None
-        self.turn = asyncio.Lock()      # replies come in the order of the requests
-        self.numbers = itertools.count(1)
-        self.is_lost = False    # A request failed; the next one connects again.
-
-    @property
-    def kind(self) -> str:
-        return "switch"
-
-    @property
-    def has_monitor(self) -> bool:
-        return self.writer is not None or self.is_lost
-
-    def command(self, descriptors: dict[int, int]) -> list[str]:
-        return switch_command(self.supervisor.config, self.name, self.folder)
-
-    async def connect_qmp(self) -> None:
-        """Connect to the control socket: when it is there, every port listens."""
-        path = switch_control(self.folder, self.name)
-        process = self.process
-        while process is not None and process.returncode is None:
-            with contextlib.suppress(OSError):
-                self.reader, self.writer = await asyncio.open_unix_connection(
-                    str(path), limit=SWITCH_ANSWER_MAX)
-                return
-            await asyncio.sleep(0.02)
-
-    async def ask(self, line: str) -> object:
-        """Send one request to the switch; ValueError if it refuses."""
-        if self.writer is None and not self.is_lost:
-            raise ValueError(f"{self.name} is not running")
-        if "\n" in line or len(line) > SWITCH_LINE_MAX:
-            raise ValueError(f"a request to a switch is one line of at most "
-                             f"{SWITCH_LINE_MAX} characters")
-        async with self.turn:
-            reply = await self.exchange(line)
-        if "error" in reply:
-            raise ValueError(f"{self.name}: {reply['error']}")
-        return reply["return"]
-
-    async def exchange(self, line: str) -> dict[str, Any]:
-        """Send one line and read its answer; ValueError if the answer is not to be had.
-
-        An answer that was not read whole would be taken for that of the next request.  So
-        the connection ends then, and the next request makes a new one.
-        """
-        number = next(self.numbers)
-        try:
-            async with asyncio.timeout(SWITCH_ANSWER_S):
-                if self.is_lost:
-                    self.is_lost = False
-                    await self.connect_qmp()
-                if self.reader is None or self.writer is None:
-                    raise ValueError("the switch has ended")
-                self.writer.write(f"#{number} {line}\n".encode())
-                answer = await self.reader.readline()
-            reply = dict(json.loads(answer)) if answer else {}
-            if reply.get("id") != number:
-                raise ValueError("this is no answer to the request" if answer else
-                                 "the switch has ended the connection")
-        except BaseException as error:
-            self.disconnect()
-            self.is_lost = True
-            if isinstance(error, (OSError, ValueError, TimeoutError)):
-                why = str(error) or f"no answer within {SWITCH_ANSWER_S:.0f} s"
-                raise ValueError(f"{self.name}: {line or 'an empty request'}: {why}") from None
-            raise
-        return reply
-
-    def disconnect(self) -> None:
-        if self.writer is not None:
-            self.writer.close()
-            self.reader = self.writer = None
-
-    async def gone(self) -> None:
-        self.disconnect()
-        self.is_lost = False
-        await super().gone()

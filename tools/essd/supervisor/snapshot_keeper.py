@@ -29,7 +29,7 @@ from ..base import paths
 from ..base.disk_swap import Swap, fresh_of
 from ..instance.config import Config
 from ..storage import snapshots
-from .part import Part, SwitchPart
+from .part import Part
 
 if TYPE_CHECKING:
     from .supervisor import Supervisor
@@ -51,7 +51,7 @@ async def copy(source: Path, target: Path) -> None:
 
 def machines(supervisor: "Supervisor") -> list[Part]:
     """All virtual machines, in the order in which they start."""
-    return [part for part in supervisor.parts.values() if not isinstance(part, SwitchPart)]
+    return [part for part in supervisor.parts.values() if part.has_state]
 
 
 def disks(config: Config, folder: Path) -> list[tuple[Path, Path]]:
@@ -213,13 +213,9 @@ async def resume(supervisor: "Supervisor", folder: Path) -> None:
     for cable in supervisor.cables.values():
         cable.port_up = None
     for part in parts:
-        if part.is_host:
-            await supervisor.cables.read_connections(part)
+        await part.read_cables()
     for part in parts:
-        if part.is_drive:
-            await supervisor.cables.tell_partners(part)
-            await supervisor.cables.ask_links(part)
-            await supervisor.read_modules(part)
+        await part.after_load()
     for number in supervisor.cables:
         await supervisor.cables.set_carrier(number)
 

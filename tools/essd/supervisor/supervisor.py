@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import json
 import os
-import re
 import signal
 import sys
 import time
@@ -26,18 +25,19 @@ from ..base import chosen, claims, in_use, paths
 from ..base.errors import EssdError
 from ..base.process import start_time
 from ..build import elf
-from ..build.guest_build import Guest
-from ..instance.config import Config, console_log, flash_lock, part_file, ssh_socket
-from ..instance.ssh import ssh_options
-from ..machine.drive import (MODULE_PROPERTIES, halt_event, loading, module_get, module_set,
-                             port_link_event, port_set, restart_event)
+from ..instance.config import Config, part_file
+from ..machine.drive import (MODULE_PROPERTIES, loading, module_get, module_set,
+                             port_set)
 from . import snapshot_keeper
 from .cable_keeper import CableKeeper
 from .channel import Messages, Trace
 from .control import Control, check_members
+from .drive_part import DrivePart
 from .fault_keeper import FaultKeeper
-from .part import Part, SwitchPart, die_with_parent
+from .guest_part import HostPart, PeerPart
+from .part import Part
 from .resident import Resident
+from .switch_part import SwitchPart
 from .uml_part import UmlPart
 
 
@@ -75,9 +75,12 @@ class Supervisor:
         # A host's QEMU listens on the cables' sockets, so it is started first.
         for name in config.switches:
             self.parts[name] = SwitchPart(self, name)
-        for name in (*config.hosts, *config.drives, *(["peer"] if config.peer else [])):
-            is_uml = name in config.hosts and config.hosts[name].uml
-            self.parts[name] = (UmlPart if is_uml else Part)(self, name)
+        for name, host in config.hosts.items():
+            self.parts[name] = (UmlPart if host.uml else HostPart)(self, name)
+        for name in config.drives:
+            self.parts[name] = DrivePart(self, name)
+        if config.peer:
+            self.parts["peer"] = PeerPart(self, "peer")
         for name in self.parts:
             part_file(folder, name, "").mkdir(mode=0o700, exist_ok=True)
         self.faults = {name: self.new_keeper(name) for name in config.drives}
@@ -95,109 +98,12 @@ class Supervisor:
         part = self.parts[name]
         if part.state == "running":
             return
-        ports = self.config.ports_of(name)
-        if isinstance(part, SwitchPart):
-            await part.start()
-            for link in ports.values():
-                if not self.cables[link.number].plugged:
-                    await self.cables.tell_switches(link.number)
-            return
-        if not part.is_drive:
-            for link in ports.values():
-                if link.listens(name):
-                    link.socket(self.folder).unlink(missing_ok=True)
-                else:
-                    await self.socket_there(link.socket(self.folder))
+        await part.prepare_cables()
         await part.start(*more)
         if part.state != "running":
             return
         part.limit_captures()
-        if not part.is_drive:
-            part.tasks.append(asyncio.create_task(self.follow_guest(part)))
-        if part.is_host:
-            await self.cables.read_connections(part)
-            for link in ports.values():
-                await self.cables.set_carrier(link.number)
-            return
-        if part.is_drive:
-            if self.traces[name].subscribers:
-                await self.traces[name].connect()
-            await self.faults[name].started()
-            # A loaded state may hold rules that this supervisor has never seen.
-            if self.faults[name].must_renew or "-incoming" in more:
-                part.tasks.append(asyncio.create_task(self.renew_faults(part)))
-            if not more:            # one that loads has no links yet
-                await self.cables.tell_partners(part)
-                await self.cables.ask_links(part)
-        for link in ports.values():
-            if not self.cables[link.number].plugged:
-                await self.cables.tell_drive(link.number)
-
-    async def socket_there(self, path: Path) -> None:
-        """Wait for a listening socket: QEMU 7.2 tries to connect only once."""
-        for _ in range(200):
-            if path.exists():
-                return
-            await asyncio.sleep(0.05)
-
-    async def follow_guest(self, part: Part) -> None:
-        """Wait until the guest is up, then keep one ssh connection open."""
-        console = console_log(self.folder, part.name)
-        process = part.process
-        while part.process is process and process is not None and not part.is_resumed:
-            with contextlib.suppress(OSError):
-                if "essd-guest: ready" in console.read_text(errors="replace"):
-                    break
-            await asyncio.sleep(0.1)
-        reply = await part.execute("human-monitor-command",
-                                   {"command-line": "info usernet"})
-        match = re.search(r"TCP\[HOST_FORWARD\]\s+\d+\s+\S+\s+(\d+)", str(reply))
-        if match:
-            part.ssh_port = int(match[1])
-        control = ssh_socket(self.folder, part.name)
-        guest = Guest(Path(self.config.guest_of(part.name)))
-        while part.process is process:
-            control.unlink(missing_ok=True)
-            with open(self.folder / "ssh.log", "a", encoding="utf-8") as log:
-                master = await asyncio.create_subprocess_exec(
-                    "ssh", *ssh_options(guest, control),
-                    # No ServerAliveInterval: a halted guest answers nobody, for
-                    # as long as somebody thinks at a breakpoint.
-                    "-M", "-N", "-o", "ConnectTimeout=30", "-p", str(part.ssh_port),
-                    "root@127.0.0.1", stdin=asyncio.subprocess.DEVNULL,
-                    stdout=log, stderr=log, preexec_fn=die_with_parent)
-            try:
-                while master.returncode is None and not control.exists():
-                    await asyncio.sleep(0.05)
-                if master.returncode is None:
-                    part.ready = True
-                    self.say(f"{part.name} ready after "
-                             f"{time.time() - part.started:.1f} s")
-                    self.save()
-                await master.wait()
-            finally:
-                part.ready = False
-                with contextlib.suppress(ProcessLookupError):
-                    master.kill()
-            await asyncio.sleep(0.3)
-
-    async def on_event(self, part: Part, event: dict[str, Any]) -> None:
-        name = event.get("event")
-        if part.is_host and str(name).startswith("NETDEV_STREAM_"):
-            await self.cables.on_stream(event)
-        if part.is_drive:
-            link = port_link_event(event)
-            if link is not None:
-                await self.cables.on_link(part, *link)
-            halted = halt_event(event)
-            if halted is not None and not part.is_saving:
-                await self.on_halt(part, halted, event["timestamp"])
-            why = restart_event(event)
-            if why:
-                part.restarted(why)
-            if event.get("event") == "RESET" and \
-                    self.faults[part.name].must_renew:
-                part.tasks.append(asyncio.create_task(self.renew_faults(part)))
+        await part.after_start(bool(more))
 
     async def on_halt(self, drive: Part, halted: bool, since: dict[str, int]) -> None:
         """A drive was halted, by a debugger or with the others, or goes on.
@@ -239,8 +145,7 @@ class Supervisor:
             self.halter = None
             now = time.time()
             await self.halt_others(False, {"seconds": 0, "microseconds": int(1e6 * now)})
-        if part.is_drive:
-            self.messages[part.name].close()
+        part.after_end()
         self.cables.part_gone(part)
 
     # Commands
@@ -307,8 +212,8 @@ class Supervisor:
 
     def check_flash_free(self, part: Part) -> None:
         """ValueError while another command writes the files of the drive."""
-        lock = flash_lock(self.folder, part.name)
-        if part.is_drive and lock.exists() and paths.is_locked(lock):
+        lock = part.files_lock
+        if lock is not None and lock.exists() and paths.is_locked(lock):
             raise ValueError(self.flash_refusal(part))
 
     def flash_refusal(self, part: Part) -> str:
@@ -346,11 +251,10 @@ class Supervisor:
     @contextlib.contextmanager
     def flash_kept(self, part: Part) -> Iterator[None]:
         """Let nobody else write the files of a drive; EssdError if somebody does."""
-        if not part.is_drive:
+        if part.files_lock is None:
             yield
             return
-        with paths.locked_or(self.flash_refusal(part), flash_lock(self.folder, part.name),
-                             shared=True):
+        with paths.locked_or(self.flash_refusal(part), part.files_lock, shared=True):
             yield
 
     @contextlib.contextmanager
@@ -526,13 +430,6 @@ class Supervisor:
                            lambda request, arguments:
                            self.messages[name].ask(request, arguments, 30),
                            has_nand=self.config.drives[name].nand is not None)
-
-    async def renew_faults(self, part: Part) -> None:
-        """Give the firmware its fault rules again after it has started."""
-        try:
-            await self.faults[part.name].booted()
-        except (EssdError, ValueError, OSError) as error:
-            self.say(f"{part.name} did not take its fault rules again: {error}")
 
     async def do_faults(self, request: dict[str, Any]) -> object:
         """Change or list the fault rules of a drive (docs/faults.md)."""

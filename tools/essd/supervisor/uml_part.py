@@ -16,14 +16,14 @@ from typing import Any
 from ..instance.config import console_log
 from ..machine import uml
 from ..machine.vm import MGMT_CARD
-from .part import Part
+from .guest_part import HostPart
 
 # Space in each direction of a card's socket, for some hundred frames.
 SOCKET_BYTES = 4 << 20
 PORT = re.compile(r"port(\d+)")
 
 
-class UmlPart(Part):
+class UmlPart(HostPart):
     """One host of this kind."""
 
     kernel: asyncio.subprocess.Process | None = None
