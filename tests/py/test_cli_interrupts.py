@@ -21,12 +21,12 @@ from essd.instance.instance import Instance
 
 # Makes `essd` use the fakes: a configuration without a build, and a suite that sleeps.
 PRELUDE = """\
-import os, signal, sys, threading, time
+import os, signal, subprocess, sys, threading, time
 from pathlib import Path
 from essd import cli
 from essd.base import paths
 from essd.conform import conform
-from essd.setup import prepare, setup
+from essd.setup import setup
 from essd.storage import flash
 from essd.testrun import testrun
 from essd.instance.config import Config, Drive, End, Host, Link
@@ -38,7 +38,7 @@ def configure(wish):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "media.raw").touch()
     if wish.nqn == "build":
-        prepare.subprocess.run(["sh", "-c", "sleep 1000; true"])
+        subprocess.run(["sh", "-c", "sleep 1000; true"])
     image = flash.FlashImage()
     image.identity = flash.Identity.random()
     image.save(folder / "flash.img")
@@ -64,7 +64,7 @@ if os.environ.get("EARLY"):
             time.sleep(0.5)     # The program installs its trap.
             signal.raise_signal(int(os.environ["EARLY"]))
     threading.Thread.start = start_and_interrupt
-testrun.BACKGROUND = {"qemu": (("lint",), lambda progress: prepare.subprocess.run(
+testrun.BACKGROUND = {"qemu": (("lint",), lambda progress: subprocess.run(
     ["sh", "-c", "sleep 1000; true"], check=True))}
 testrun.LOGS = Path(FAKE).with_name("logs")
 cli.main()
