@@ -87,7 +87,8 @@ def test_the_wheel_has_nothing_that_was_built_and_no_path_of_the_checkout(
 
 
 def test_the_package_would_build_the_same_qemu_and_the_same_guest(unpacked: Path) -> None:
-    said = of_package(unpacked, "from essd import paths, guest_build as g, qemu_build as q;"
+    said = of_package(unpacked, "from essd.base import paths;"
+                      "from essd.build import guest_build as g, qemu_build as q;"
                       "print(paths.IS_INSTALLED, g.guest_key(), q.stock_key(),"
                       "len(q.our_sources(b'rom')))")
     assert said.split() == ["True", guest_build.guest_key(), qemu_build.stock_key(),
