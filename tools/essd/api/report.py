@@ -154,6 +154,7 @@ class Report:
         return data
 
     def markdown(self) -> str:
+        """The report as the text of report.md."""
         lines = [f"# {self.title}", "", *([self.question, ""] if self.question else []),
                  f"**Verdict: {self.verdict}**" + (f": {self.error}" if self.error else ""),
                  ""]
@@ -175,6 +176,7 @@ class Report:
         return "\n".join(lines) + "\n"
 
     def markdown_counters(self) -> list[str]:
+        """The lines of that text about the counters of the drives."""
         if not self.counters:
             return []
         keys = self.main_counters()
@@ -186,6 +188,7 @@ class Report:
         return lines
 
     def html(self) -> str:
+        """The report as the page report.html."""
         import jinja2
         template = jinja2.Template(TEMPLATE.read_text(encoding="utf-8"), autoescape=True)
         return str(template.render(report=self, plots=[self.drawn(s) for s in self.series],
