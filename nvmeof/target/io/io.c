@@ -23,21 +23,6 @@ enum {
     DSM_RANGE_SLBA = 8,  /* offset in a range of the first LBA */
 };
 
-static uint16_t write_check(struct nvmf_target *target,
-                            struct nvmf_request *req)
-{
-    uint16_t status = io_check_writable(req);
-
-    if (status != NVME_SC_SUCCESS) {
-        return status;
-    }
-    status = io_check_directive(req);
-    if (status != NVME_SC_SUCCESS) {
-        return status;
-    }
-    return io_transfer_check(target, req);
-}
-
 /* Start the media operation for one window, or for a command without data. */
 uint16_t io_submit(struct nvmf_target *target, struct nvmf_request *req,
                    enum media_op op)
@@ -283,7 +268,7 @@ const struct nvmf_command io_flush_row = {
 const struct nvmf_command io_write_row = {
     .direction = DATA_TO_CONTROLLER,
     .flags = COMMAND_NEEDS_NS | COMMAND_WRITES | COMMAND_HAS_LBA,
-    .check = write_check,
+    .check = io_write_check,
     .execute = write_execute,
     .finish = io_write_finish,
 };

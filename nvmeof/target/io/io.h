@@ -7,6 +7,17 @@
 
 #include "nvmeof/target/request/request.h"
 
+/* The blocks that a command names. */
+static inline uint64_t io_first_lba(const struct nvme_sqe *sqe)
+{
+    return (uint64_t)sqe->cdw11 << 32 | sqe->cdw10;
+}
+
+static inline uint32_t io_count_blocks(const struct nvme_sqe *sqe)
+{
+    return (sqe->cdw12 & 0xffff) + 1;
+}
+
 /* A bit of dword 11 of Dataset Management. */
 enum { DSM_ATTRIBUTE_DEALLOCATE = 0x4 };
 
@@ -77,8 +88,6 @@ extern const struct nvmf_command io_write_row;
 extern const struct nvmf_command io_write_zeroes_row;
 
 /* io_check.c */
-uint64_t io_first_lba(const struct nvme_sqe *sqe);
-uint32_t io_count_blocks(const struct nvme_sqe *sqe);
 bool io_is_in_range(const struct nvmf_ns *ns, uint64_t lba, uint32_t count);
 uint16_t io_check_writable(const struct nvmf_request *req);
 uint16_t io_check_range(struct nvmf_request *req);
@@ -87,6 +96,7 @@ uint16_t io_check_level(const struct nvmf_target *target,
                         struct nvmf_request *req);
 uint16_t io_transfer_check(struct nvmf_target *target,
                            struct nvmf_request *req);
+uint16_t io_write_check(struct nvmf_target *target, struct nvmf_request *req);
 
 /* io.c */
 uint16_t io_submit(struct nvmf_target *target, struct nvmf_request *req,

@@ -7,16 +7,6 @@
 
 enum { RW_DTYPE_SHIFT = 20 }; /* in dword 12 */
 
-uint64_t io_first_lba(const struct nvme_sqe *sqe)
-{
-    return (uint64_t)sqe->cdw11 << 32 | sqe->cdw10;
-}
-
-uint32_t io_count_blocks(const struct nvme_sqe *sqe)
-{
-    return (sqe->cdw12 & 0xffff) + 1;
-}
-
 bool io_is_in_range(const struct nvmf_ns *ns, uint64_t lba, uint32_t count)
 {
     return lba <= ns->geometry.size_blocks &&
@@ -66,4 +56,19 @@ uint16_t io_check_directive(struct nvmf_request *req)
     return (req->sqe.cdw12 >> RW_DTYPE_SHIFT & 0xf) == 0
                ? NVME_SC_SUCCESS
                : refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW12 + 2, 4);
+}
+
+/* All checks of a Write, which stand here so that none of them is a call. */
+uint16_t io_write_check(struct nvmf_target *target, struct nvmf_request *req)
+{
+    uint16_t status = io_check_writable(req);
+
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    status = io_check_directive(req);
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    return io_transfer_check(target, req);
 }
