@@ -3,9 +3,10 @@
 
 A folder describes such a guest: `packages.txt` and `modules.txt` list what it has
 beside the default guest's packages and modules, `skip.txt` replaces guest/skip.txt, and
-the files in `rootfs` are laid over the root file system.  All but `packages.txt` may be
-missing.  A host of a topology names the folder (docs/topologies.md).  The kernel's
-configuration is in /boot, where test suites look up what the kernel can do.
+the files in `rootfs` are laid over the root file system.  `sources.txt` lists modules that
+Debian's kernel does not have (guest_modules.py).  All but `packages.txt` may be missing.  A
+host of a topology names the folder (docs/topologies.md).  The kernel's configuration is in
+/boot, where test suites look up what the kernel can do.
 
 Each variant is a guest of its own in the cache, with its own kernel, keys and root.
 """
@@ -17,11 +18,13 @@ from pathlib import Path
 
 from ..base import paths
 from ..base.errors import EssdError
-from . import guest_build
+from . import guest_build, guest_modules
 from .fw_build import BuildError, Progress
 from .guest_build import Apt, Guest, Modules
 
 PACKAGES = "packages.txt"
+PEERS = paths.TOP / "examples/peers/guest"     # with the peers of every transport
+WITHOUT = "without"     # of a built guest: a line for each module that it should have
 
 
 def check(folder: Path) -> Path:
@@ -46,6 +49,8 @@ def key(folder: Path) -> str:
     """A hash of everything that this guest is made of."""
     total = hashlib.sha256(guest_build.guest_key().encode())
     total.update(Path(__file__).read_bytes())
+    if (folder / guest_modules.SOURCES).exists():
+        total.update(Path(guest_modules.__file__).read_bytes())
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         total.update(path.relative_to(folder).as_posix().encode() + b"\0")
         total.update(path.read_bytes() + b"\0")
@@ -61,6 +66,13 @@ def ensure(folder: Path, progress: Progress) -> Guest:
     target = cache_folder() / key(folder)
     return Guest(guest_build.ensure_built(cache_folder(), target,
                                           lambda: build(folder, target, progress)))
+
+
+def missing(guest: Guest) -> dict[str, str]:
+    """The modules of `sources.txt` that a built guest does not have, and why."""
+    file = guest.path / WITHOUT
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return dict(line.split(": ", 1) for line in lines)
 
 
 def check_packages(folder: Path) -> None:
@@ -116,6 +128,7 @@ def build(folder: Path, target: Path, progress: Progress) -> None:
         root.mkdir(parents=True)
         work.chmod(0o700)
         versions = fill_root(folder, root, log, progress)
+        add_modules(folder, versions, work, root, log, progress)
         prepare_kernel(folder, work, root, log, progress)
         progress("making the root file system")
         configs = {path.name: path.read_bytes() for path in (root / "boot").glob("config-*")}
@@ -155,6 +168,23 @@ def fill_root(folder: Path, root: Path, log: Path,
     return versions
 
 
+def add_modules(folder: Path, versions: dict[str, str], work: Path, root: Path, log: Path,
+                progress: Progress) -> None:
+    """Build the modules of `sources.txt`, or note why they are missing."""
+    sources = guest_modules.read_sources(read_list(folder / guest_modules.SOURCES))
+    if not sources:
+        return
+    there = work / "modules"
+    try:
+        release, modules = guest_modules.build(sources, versions, package_lists(log), there,
+                                               log, progress)
+        guest_modules.install(modules, root, release)
+    except guest_modules.Unavailable as error:
+        (work / WITHOUT).write_text("".join(f"{one.name}: {error}\n" for one in sources),
+                                    encoding="utf-8")
+    shutil.rmtree(there, ignore_errors=True)
+
+
 def prepare_kernel(folder: Path, work: Path, root: Path, log: Path,
                    progress: Progress) -> None:
     """Extract the kernel, keep the wanted modules, write the initramfs."""
@@ -164,7 +194,8 @@ def prepare_kernel(folder: Path, work: Path, root: Path, log: Path,
     lines = [line.split() for line in
              guest_build.read_list("modules.txt") + read_list(folder / "modules.txt")]
     modules = Modules(root, log)
-    modules.prune([words[0] for words in lines])
+    built = [path.stem for path in (modules.folder / "updates").glob("*.ko")]
+    modules.prune([words[0] for words in lines] + built)
     early = [words[0] for words in lines if "initrd" in words]
     (work / "initrd").write_bytes(
         guest_build.initramfs(root, modules.load_order(early)))

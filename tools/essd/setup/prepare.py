@@ -144,6 +144,9 @@ def prepare(guest: bool = True, drive: bool = True,
                     progress.failed(tasks[key].name)
     if failed is not None:
         raise failed
+    for folder, variant in built.variants.items():
+        for module, reason in guest_variant.missing(variant).items():
+            show.line(f"the guest of {folder} has no module {module}: {reason}")
     if built.uml is not None and built.guest is not None:
         uml.check(built.uml, built.guest)
     return built

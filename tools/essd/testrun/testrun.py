@@ -19,7 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -27,7 +27,7 @@ from typing import TextIO
 from ..base import interrupts, paths, show
 from ..base.chosen import check_word
 from ..base.errors import EssdError, LOOK_UP_S
-from ..build import fw_build, guest_build, native_build, qemu_build, uml_build
+from ..build import fw_build, guest_build, guest_variant, native_build, qemu_build, uml_build
 from ..build.fw_build import BuildError
 from ..instance.config import STOCK, UML
 from ..machine import uml
@@ -363,7 +363,10 @@ def e2e(run: Run) -> None:
     run.need("qemu")
     run.need("guest")
     run.need("host-tests")
-    pytest(run, *THREE_WORKERS, "tests/e2e", f"--hosts={host_kind(run)}")
+    hosts = host_kind(run)
+    if run.every:
+        wait([run.background["peers"]])     # If it fails, the tests of the peers say why.
+    pytest(run, *THREE_WORKERS, "tests/e2e", f"--hosts={hosts}")
 
 
 def host_kind(run: Run) -> str:
@@ -526,8 +529,9 @@ BACKGROUND: dict[str, tuple[tuple[str, ...], Callable[[fw_build.Progress], objec
     "guest": (("guest", "e2e"), guest_build.ensure_guest),
     "host-tests": (("guest", "e2e"), native_build.host_tests),
     "uml": (("e2e",), uml_build.ensure),
+    "peers": (("e2e",), lambda progress: guest_variant.ensure(guest_variant.PEERS, progress)),
 }
-BUILT_WITH_ALL = ("uml",)
+BUILT_WITH_ALL = ("uml", "peers")
 
 
 def run_stage(run: Run, name: str) -> str:
