@@ -86,3 +86,25 @@ def test_hosts_of_both_kinds_share_a_drive(system: essd.System) -> None:
     found = pcap_check.check(capture)
     assert found.complaints == [] and found.icrc_checked > 100
     assert any("Connect" in words for words in found.nvme_commands), found.nvme_commands
+
+
+def test_one_command_starts_such_a_host_which_is_traced_and_moves_much_at_once(
+        host_kind: str) -> None:
+    if host_kind != UML:
+        pytest.skip("user-mode Linux is not used")
+    with essd.up(host_kind=UML, size="64M", block=True, capture=True) as system:
+        drive, host = system.drives[0], system.host
+        assert "User Mode Linux" in host.read("cat /proc/cpuinfo")
+        assert system.status()["parts"]["host"]["state"] == "running"
+        device = host.connect(drive)
+        with drive.trace("commands") as trace:
+            host.run(FIO.format(device=device))
+        # 8 MiB were written, and read again to be verified, by 16 KiB.
+        commands = [event for event in trace.events if event.kind.name == "COMMAND"]
+        assert trace.lost == 0 and len(commands) >= 1024, len(commands)
+
+        # nvme-cli asks for huge pages from 512 KiB on.
+        much = f"{device} -s 0 -c $((1048576 / $(blockdev --getss {device}) - 1)) -z 1048576"
+        host.run(f"head -c 1M /dev/urandom > /tmp/data && nvme write {much} -d /tmp/data")
+        host.run(f"nvme read {much} -d /tmp/again && cmp /tmp/data /tmp/again")
+        host.disconnect()
