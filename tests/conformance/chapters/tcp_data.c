@@ -371,7 +371,7 @@ static const struct conf_test tests[] = {
                                      "> . 6:6(0) ack 6\n"
                                      "quiet\n"),
     CONF_TEST("keepalive.again", "RFC 9293 3.8.4",
-              "answer each of a row of keep-alives", tcp_script_run,
+              "answer each of a row of keep-alive probes", tcp_script_run,
               .needs = CONF_NEEDS_CONTROL,
               .text = "virtual\n" TCP_OPEN_PLAIN "+10 < . 0:0(0) ack 1\n"
                       "> . 1:1(0) ack 1\n"
