@@ -53,6 +53,8 @@ struct oracle {
     struct past_write past[HOT][HISTORY];
     unsigned int count[HOT];
     unsigned int protections; /* commands in flight that change it */
+    bool protections_meet;    /* several were in flight at once: the order of
+                               * their answers does not say which counts */
     bool is_protected;        /* for certain */
     bool is_lossy;            /* more writes than `past` holds */
 };
@@ -369,6 +371,7 @@ static void start_drive(void)
     follow_table();
     for (uint32_t i = 0; i < NAMESPACES; i++) {
         world->ns[i].protections = 0;
+        world->ns[i].protections_meet = false;
         world->ns[i].is_protected = false;
     }
     fake->has_spare = true;
@@ -397,6 +400,14 @@ static bool is_protection(const struct command *command)
 {
     return command->queue == QUEUES &&
            command->sqe.opcode == ADMIN_SET_FEATURES;
+}
+
+static void end_protection(struct oracle *ns)
+{
+    ns->protections--;
+    if (ns->protections == 0) {
+        ns->protections_meet = false;
+    }
 }
 
 static void check_sector(const struct command *command, uint32_t block,
@@ -451,10 +462,12 @@ static void check_answer(struct command *command)
     }
     if (is_protection(command)) {
         struct oracle *ns = &world->ns[command->sqe.nsid - 1];
+        bool met = ns->protections_meet;
 
-        ns->protections--;
+        end_protection(ns);
         if (is_success && ns->generation == command->generation) {
-            ns->is_protected = ns->protections == 0 && command->sqe.cdw11 != 0;
+            ns->is_protected =
+                ns->protections == 0 && !met && command->sqe.cdw11 != 0;
         }
     }
     command->request = NULL;
@@ -467,7 +480,7 @@ static void drop_command(struct command *command)
         note_end(command, false, true);
     }
     if (is_protection(command)) {
-        world->ns[command->sqe.nsid - 1].protections--;
+        end_protection(&world->ns[command->sqe.nsid - 1]);
         world->ns[command->sqe.nsid - 1].is_protected = false;
     }
 }
@@ -882,6 +895,7 @@ static void send_protection(struct command *command)
     command->sqe.cdw11 = one_in(3);
     ns = &world->ns[command->sqe.nsid - 1];
     command->generation = ns->generation;
+    ns->protections_meet |= ns->protections != 0;
     ns->protections++;
     ns->is_protected = false;
     send_command(command, 0);
