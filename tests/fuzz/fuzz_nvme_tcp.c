@@ -107,6 +107,7 @@ static void bed_init(void)
     bed.tcp = malloc(nvme_tcp_bytes());
     ASSERT(bed.memory != NULL && bed.tcp != NULL);
     config.memory = bed.memory;
+    config.requests = malloc(nvme_tcp_request_bytes());
     config.target = bed.fake->target;
     nvme_tcp_init(bed.tcp, &config);
     nvme_tcp_serve(bed.tcp, true);
