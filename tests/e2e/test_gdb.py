@@ -76,7 +76,7 @@ def test_a_connected_host_survives_a_long_halt_at_a_breakpoint(job: Job) -> None
     assert result.status == 0 and "err= 0" in result.output, result.output
     assert re.search(r"^Breakpoint 1, .*nvmf_capsule \(", output, re.M), output
     # gdb shows the line of the source, so it has the ELF of the running image.
-    assert re.search(r"nvmf_capsule \(.*nvmeof/target/\w+\.c:\d+", output, re.S), output
+    assert re.search(r"nvmf_capsule \(.*nvmeof/target/[\w/]+\.c:\d+", output, re.S), output
     (controller,) = rows(output, "index")
     assert controller.endswith(hostnqn) and "ready" in controller, output
     assert f" {KATO_S}000 " in controller
