@@ -95,7 +95,7 @@ def test_a_rule_is_translated_for_the_firmware() -> None:
     ("wire port=0", "a rule ends with `do` and one action, such as do drop"),
     ("wire port=0 do", "a rule ends with `do` and one action, such as do drop"),
     ("wire do drop now", "a rule ends with `do` and one action, such as do drop"),
-    ("wire tcp.flags=sin do drop", "tcp.flags: sin: unknown flag; did you mean fin?"),
+    ("wire tcp.flags=rsst do drop", "tcp.flags: rsst: unknown flag; did you mean rst?"),
     ("wire tcp.flags=syn,no-syn do drop", "tcp.flags: syn: the flag occurs twice"),
     ("wire tcp.data=no do drop", "tcp.data: no: write yes, or leave the key out"),
     ("wire do zero-window=1", "zero-window takes no argument"),

@@ -19,7 +19,7 @@ import settings_gen  # noqa: E402
 
 # Configuration blocks that the tools wrote before the schema existed, with the
 # defaults and with test_settings.MIXED.  Existing drives have such blocks.  The bit of mdns,
-# which came later, is 0 in them.
+# which came later, is 0 in them, as those of the services over TCP.
 DEFAULT_BLOCK = (
     "455353442d434647010020010100000000000000a96e5c5100190100dc05000000000000000000000000"
     "000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
@@ -38,7 +38,8 @@ MIXED_BLOCK = (
     "000000000000000000000000000000000000000000000000000001400000fd0000000000000000000000"
     "0000001100000000000000000000000000000000000000000218050000000000000000000000ffff0a00"
     "000b01070703760000000000000000000000")
-BLOCKS = [(DEFAULT_BLOCK, {}), (MIXED_BLOCK, MIXED | {"mdns": "off", "tcp.echo": "off"})]
+BLOCKS = [(DEFAULT_BLOCK, {}), (MIXED_BLOCK, MIXED | {"mdns": "off", "tcp.echo": "off",
+                                                  "nvme.tcp": "off"})]
 
 
 @pytest.mark.parametrize(("block", "changes"), BLOCKS)
