@@ -103,7 +103,8 @@ static void add_event(struct world *w, enum event_kind kind, uint32_t id,
                       uint32_t value)
 {
     assert_true(w->event_count < WORLD_EVENTS);
-    w->events[w->event_count++] = (struct world_event){(uint8_t)kind, id, value};
+    w->events[w->event_count++] =
+        (struct world_event){(uint8_t)kind, id, value};
 }
 
 static bool drive_send(void *ctx, const struct tcp_segment *segment)
