@@ -16,8 +16,8 @@ enum {
 
 _Static_assert((int)NVME_SOCKET_COMMANDS <= (int)TCP_ECHO_COMMANDS,
                "they fit, too");
-_Static_assert((int)TCP_ECHO_RING_LOG2 == (int)NVME_TCP_RING_LOG2,
-               "all rings of the engine have one size");
+_Static_assert((int)TCP_ECHO_RING_LOG2 <= (int)NVME_TCP_RING_LOG2,
+               "NVMe/TCP's rings are large enough for all");
 
 _Static_assert((int)TOE_LADDRS >= (int)NET_ADDRESSES,
                "a place for each address, also for link-local ones");
@@ -74,7 +74,7 @@ static bool engine_start(struct drive *drive)
     tcp->random(tcp->random_ctx, (uint8_t *)secret, sizeof(secret));
     const struct toe_params params = {
         .mtu_bytes = tcp->mtu_bytes,
-        .ring_log2 = TCP_ECHO_RING_LOG2,
+        .ring_log2 = tcp->ring_log2,
         .secret = {secret[0], secret[1], secret[2], secret[3]},
     };
 
@@ -138,7 +138,8 @@ static enum init_result engine_find(struct tcp_services *tcp,
     if (result != INIT_OK) {
         return result;
     }
-    *rings = dram_reserve(config->dram, TCP_ECHO_MEMORY_LEN, RING_ALIGN);
+    *rings = dram_reserve(config->dram, tcp_echo_memory_len(tcp->ring_log2),
+                          RING_ALIGN);
     return *rings != NULL ? INIT_OK : INIT_NO_MEMORY;
 }
 
@@ -162,7 +163,9 @@ uint64_t tcp_services_dram(const struct config *config)
 {
     return config->network.has_nvme_tcp
                ? NVME_TCP_MEMORY_BYTES + MEMORY_ALIGN + nvme_tcp_bytes() +
-                     nvme_tcp_request_bytes()
+                     nvme_tcp_request_bytes() +
+                     tcp_echo_memory_len(NVME_TCP_RING_LOG2) -
+                     tcp_echo_memory_len(TCP_ECHO_RING_LOG2)
                : 0;
 }
 
@@ -228,9 +231,13 @@ void tcp_services_start(struct drive *drive, const struct drive_config *config)
 {
     struct tcp_services *tcp = &drive->tcp;
     const struct config_port *ports = config->config->port;
+    enum init_result result;
     uint8_t *rings;
-    enum init_result result = engine_find(tcp, config, &rings);
 
+    /* All rings of the engine have one size. */
+    tcp->ring_log2 = config->config->network.has_nvme_tcp ? NVME_TCP_RING_LOG2
+                                                          : TCP_ECHO_RING_LOG2;
+    result = engine_find(tcp, config, &rings);
     tcp->exists = result == INIT_OK;
     tcp->random = config->random;
     tcp->random_ctx = config->random_ctx;
@@ -243,8 +250,9 @@ void tcp_services_start(struct drive *drive, const struct drive_config *config)
                  init_result_text(result));
         return;
     }
-    memory_check_add_service(&drive->memory, rings, TCP_ECHO_MEMORY_LEN);
-    tcp_echo_init(&tcp->echo, &tcp->toe, rings);
+    memory_check_add_service(&drive->memory, rings,
+                             tcp_echo_memory_len(tcp->ring_log2));
+    tcp_echo_init(&tcp->echo, &tcp->toe, rings, tcp->ring_log2);
     tcp_services_switch(drive, config->config->network.has_tcp_echo);
     if (config->config->network.has_nvme_tcp) {
         nvme_start(drive, config);

@@ -34,6 +34,7 @@ struct tcp_services {
     bool is_wanted; /* echo and discard are, by the configuration */
     bool is_on;     /* the engine is on, and takes TCP frames */
     uint16_t mtu_bytes;
+    uint8_t ring_log2; /* of the bytes of each connection's ring */
     struct tcp_service_address addresses[TOE_LADDRS];
     void (*random)(void *ctx, uint8_t *buf, size_t len);
     void *random_ctx;

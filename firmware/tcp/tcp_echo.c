@@ -32,9 +32,10 @@ static void conn_abort(struct tcp_echo *echo, struct tcp_echo_conn *c)
 static void conn_send(struct tcp_echo *echo, struct tcp_echo_conn *c)
 {
     while (c->posted != c->received && c->outstanding < TOE_SENDS) {
-        uint32_t at = (uint32_t)c->posted % TCP_ECHO_RING_LEN;
-        uint32_t len = (uint32_t)MIN(c->received - c->posted,
-                                     (uint64_t)TCP_ECHO_RING_LEN - at);
+        uint32_t ring_len = UINT32_C(1) << echo->ring_log2;
+        uint32_t at = (uint32_t)c->posted % ring_len;
+        uint32_t len =
+            (uint32_t)MIN(c->received - c->posted, (uint64_t)ring_len - at);
 
         must_post(toe_send(echo->toe, c->tid, c->ring + at, len, 0));
         c->posted += len;
@@ -300,10 +301,11 @@ uint64_t tcp_echo_step(struct tcp_echo *echo, uint64_t now_us)
     return deadline_us;
 }
 
-void tcp_echo_init(struct tcp_echo *echo, struct toe *toe, uint8_t *memory)
+void tcp_echo_init(struct tcp_echo *echo, struct toe *toe, uint8_t *memory,
+                   uint8_t ring_log2)
 {
-    *echo = (struct tcp_echo){.toe = toe};
+    *echo = (struct tcp_echo){.toe = toe, .ring_log2 = ring_log2};
     for (size_t i = 0; i < TCP_ECHO_CONNS; i++) {
-        echo->conns[i].ring = memory + i * TCP_ECHO_RING_LEN;
+        echo->conns[i].ring = memory + ((size_t)i << ring_log2);
     }
 }

@@ -17,11 +17,8 @@ enum {
     TCP_ECHO_PORT = 7,
     TCP_DISCARD_PORT = 9,
     TCP_ECHO_CONNS = 64,
-    TCP_ECHO_RING_LOG2 = 15, /* that of every connection of the engine */
-    TCP_ECHO_RING_LEN = 1 << TCP_ECHO_RING_LOG2,
-    /* Bytes of DRAM that tcp_echo_init() needs, 64-byte aligned. */
-    TCP_ECHO_MEMORY_LEN = TCP_ECHO_CONNS * TCP_ECHO_RING_LEN,
-    TCP_ECHO_COMMANDS = 4, /* for one entry: CREDIT, two SENDs and CLOSE */
+    TCP_ECHO_RING_LOG2 = 13, /* what these services need */
+    TCP_ECHO_COMMANDS = 4,   /* for one entry: CREDIT, two SENDs and CLOSE */
 };
 /* A connection ends after this time of silence. */
 #define TCP_ECHO_IDLE_US UINT64_C(120000000)
@@ -62,6 +59,7 @@ struct tcp_echo_counters {
 /* Treat as opaque, except for the counters. */
 struct tcp_echo {
     struct toe *toe;
+    uint8_t ring_log2; /* of the bytes of a connection's ring */
     bool is_listening;
     uint64_t now_us;
     struct tcp_echo_counters counters;
@@ -70,10 +68,18 @@ struct tcp_echo {
     uint8_t conn_of[TOE_SLOTS]; /* 1 + connection; 0: none */
 };
 
+/** Bytes of DRAM for rings of 2 to the power of this many bytes. */
+static inline uint32_t tcp_echo_memory_len(uint8_t ring_log2)
+{
+    return (uint32_t)TCP_ECHO_CONNS << ring_log2;
+}
+
 /** Initialise the services, switched off.
  *
- * @param memory  TCP_ECHO_MEMORY_LEN bytes of DRAM */
-void tcp_echo_init(struct tcp_echo *echo, struct toe *toe, uint8_t *memory);
+ * @param memory     tcp_echo_memory_len() bytes of DRAM, 64-byte aligned
+ * @param ring_log2  that of the engine, which has one size for all rings */
+void tcp_echo_init(struct tcp_echo *echo, struct toe *toe, uint8_t *memory,
+                   uint8_t ring_log2);
 
 /**
  * Listen, or stop to listen and abort the connections.  The engine is on.

@@ -116,8 +116,8 @@ static void test_a_lost_word_of_an_echo_service_does_not_stop_the_drive(
     const uint8_t *rdma = bed.drive->drive.echo.config.memory;
     const uint64_t words[] = {
         hal_dma_addr(tcp->conns[0].ring),
-        hal_dma_addr(tcp->conns[TCP_ECHO_CONNS - 1].ring) + TCP_ECHO_RING_LEN -
-            ECC_WORD_BYTES,
+        hal_dma_addr(tcp->conns[TCP_ECHO_CONNS - 1].ring) +
+            (1u << TCP_ECHO_RING_LOG2) - ECC_WORD_BYTES,
         hal_dma_addr(rdma),
         hal_dma_addr(rdma) + ECHO_MEMORY_LEN - ECC_WORD_BYTES,
     };

@@ -79,12 +79,23 @@ static void close_both(struct tcp_peer *peer, uint32_t seq)
     send_plain(peer, SEG_ACK, seq + 1, seq + 1);
 }
 
+/* These tests begin with all places of the services free, and end with none.
+ * In real time, the connections of the test before may still be ending: each
+ * needs its RST to be sent and a turn of the firmware. */
+static void begin_many(struct conf *conf)
+{
+    if (!conf_target(conf)->is_virtual) {
+        conf_not_applicable(conf, "the test needs virtual time: run natively");
+    }
+    tcp_peer_begin(conf);
+}
+
 static void all_places(struct conf *conf)
 {
     struct tcp_peer more = good_peer(conf, 0);
     struct tcp_peer *peers;
 
-    tcp_peer_begin(conf);
+    begin_many(conf);
     peers = open_many(conf, PLACES);
     tcp_peer_syn(&more);
     take_flags(&more, SEG_RST | SEG_ACK);
@@ -98,7 +109,7 @@ static void flood_of_many(struct conf *conf)
 {
     struct tcp_peer first = good_peer(conf, 0);
 
-    tcp_peer_begin(conf);
+    begin_many(conf);
     tcp_peer_open(&first);
     for (unsigned int i = 0; i < FLOOD; i++) {
         struct tcp_peer stranger = tcp_peer_stranger(conf, i, TCP_PEER_ECHO);
@@ -113,7 +124,7 @@ static void flood_of_many(struct conf *conf)
 
 static void flood_of_one(struct conf *conf)
 {
-    tcp_peer_begin(conf);
+    begin_many(conf);
     for (uint16_t i = 0; i < FLOOD; i++) {
         struct tcp_peer peer = tcp_peer_new(
             conf, 0, 0, false, (uint16_t)(OWN_PORT + i), TCP_PEER_ECHO);
@@ -129,7 +140,7 @@ static void conns_off(struct conf *conf)
 {
     struct tcp_peer *peers;
 
-    tcp_peer_begin(conf);
+    begin_many(conf);
     peers = open_many(conf, PLACES);
     tcp_peer_services(conf, false);
     for (unsigned int i = 0; i < PLACES; i++) {
@@ -148,7 +159,7 @@ static void conns_off(struct conf *conf)
 
 static void conns_turnover(struct conf *conf)
 {
-    tcp_peer_begin(conf);
+    begin_many(conf);
     for (uint16_t i = 0; i < TURNS; i++) {
         struct tcp_peer peer = good_peer(conf, i);
 
@@ -165,7 +176,7 @@ static void never_reading(struct conf *conf)
 {
     static const uint8_t zeroes[1000];
 
-    tcp_peer_begin(conf);
+    begin_many(conf);
     for (uint16_t i = 0; i < PLACES / 2; i++) {
         struct tcp_peer peer = tcp_peer_stranger(conf, i, TCP_PEER_ECHO);
 
@@ -190,7 +201,7 @@ static void every_hole(struct conf *conf)
     struct tcp_peer peer = tcp_peer_stranger(conf, 0, TCP_PEER_ECHO);
     uint8_t byte;
 
-    tcp_peer_begin(conf);
+    begin_many(conf);
     tcp_peer_open(&peer);
     for (uint32_t i = 1; i < HOLES; i += 2) {
         byte = tcp_peer_byte(i);
@@ -211,7 +222,7 @@ static void early_everywhere(struct conf *conf)
     struct tcp_peer *peers;
     uint8_t *data = conf_alloc(conf, 1000);
 
-    tcp_peer_begin(conf);
+    begin_many(conf);
     for (uint32_t i = 0; i < 1000; i++) {
         data[i] = tcp_peer_byte(100 + i);
     }

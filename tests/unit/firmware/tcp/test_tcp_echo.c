@@ -37,13 +37,14 @@ static int setup(void **state)
 {
     struct bed *bed = bed_new();
     struct tcp_echo *echo = calloc(1, sizeof(*echo));
-    uint8_t *rings = dram_reserve(&model.dram, TCP_ECHO_MEMORY_LEN, 64);
+    uint8_t *rings =
+        dram_reserve(&model.dram, tcp_echo_memory_len(TCP_ECHO_RING_LOG2), 64);
 
     assert_non_null(echo);
     assert_non_null(rings);
     bed->firmware = echo;
     bed->turn = turn_services;
-    tcp_echo_init(echo, &bed->toe, rings);
+    tcp_echo_init(echo, &bed->toe, rings, TCP_ECHO_RING_LOG2);
     bed_start_engine(bed, TCP_ECHO_RING_LOG2);
     assert_true(tcp_echo_listen(echo, true));
     *state = bed;
@@ -297,7 +298,7 @@ static void test_a_lost_word_ends_one_connection(void **state)
     host_send(bed->peer, id, MUCH);
     bed_pass(bed, 5 * SECOND); /* its window and the ring are full */
     model.env.lost =
-        hal_dma_addr(c->ring) + (c->received - 64) % TCP_ECHO_RING_LEN;
+        hal_dma_addr(c->ring) + (c->received - 64) % (1u << TCP_ECHO_RING_LOG2);
     conn->to_consume = (uint32_t)(conn->received - conn->consumed);
     bed_pass(bed, SECOND);
     assert_int_equal(bed->peer->ended_count, 1);
