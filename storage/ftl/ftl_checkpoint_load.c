@@ -15,6 +15,7 @@
 #include "storage/ftl/ftl_kinds.h"
 #include "storage/ftl/ftl_checkpoint.h"
 #include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_mount.h"
 
 #include <string.h>
 
@@ -127,12 +128,17 @@ static bool is_loaded(const struct ftl *ftl)
            ftl->checkpoint.pieces == ftl_checkpoint_pieces(ftl);
 }
 
-/* Whether the rows of a die are read in this pass: those that answer come
- * first.
+/*
+ * Whether the rows of a die are read in this pass: those that answer come
+ * first.  A die whose planes had all failed when the checkpoint was written
+ * holds nothing of it.  The rows of such a die are erased, but the checkpoint
+ * does not end there.  The planes that have failed are not known yet, but each
+ * die that holds something of the checkpoint has programmed its first wordline.
  */
 static bool is_read(const struct ftl *ftl, uint32_t die)
 {
-    return ftl->parity.dead_dies[die] == ftl->checkpoint.rebuilds;
+    return ftl->parity.dead_dies[die] == ftl->checkpoint.rebuilds &&
+           !ftl_mount_is_block_erased(ftl, ftl->checkpoint.next, die);
 }
 
 /* @return whether there was a row to read */

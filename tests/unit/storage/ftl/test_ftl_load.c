@@ -245,6 +245,43 @@ static void test_a_checkpoint_that_cannot_be_rebuilt_is_not_loaded(void **state)
     bed_free(bed);
 }
 
+/*
+ * All planes of a die have failed in each block, and were erased since.  So the
+ * checkpoint has nothing on this die, and is longer than a stripe.  The rows of
+ * the die are not the checkpoint's end.
+ */
+static void test_a_checkpoint_beside_a_die_without_planes_is_loaded(
+    void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed < 3; seed++) {
+        struct bed_config config = small;
+        uint32_t superblock;
+        struct bed *bed;
+
+        config.seed = seed;
+        config.geometry.dies = 6;
+        config.geometry.blocks = 60;
+        config.geometry.wordlines = 16;
+        config.logical_units = 9600;
+        config.num_requests = 4;
+        bed = bed_new(&config);
+        for (uint32_t i = 0; i < config.geometry.blocks; i++) {
+            ftl_health_note_failure(bed->ftl, i, FAILED_DIE, 0xf);
+        }
+        for (uint32_t unit = 0; unit < 40; unit++) {
+            bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
+        }
+        bed_flush(bed);
+        bed_settle(bed);
+        bed_stop(bed);
+        superblock = bed->ftl->checkpoint.superblock;
+        bed_mount(bed);
+        assert_true(has_loaded(bed, superblock));
+        bed_free(bed);
+    }
+}
+
 /* The bytes of a place in storage; NULL: it holds nothing. */
 static uint8_t *find_slot(const struct bed *bed, uint32_t place)
 {
