@@ -432,8 +432,9 @@ struct ftl_mount {
     uint32_t requests; /* in progress */
     bool is_old;       /* units of a layout that is not supported were found */
     bool is_other_capacity; /* the flash has another capacity than configured */
-    bool is_in_vain;  /* a unit that was found cannot be read: begin again */
-    uint8_t *ignored; /* one bit for each place: it could not be read */
+    bool is_in_vain;   /* a unit that was found cannot be read: begin again */
+    uint32_t num_dead; /* dies that were dead when this pass began */
+    uint8_t *ignored;  /* one bit for each place: it could not be read */
     uint8_t
         *unreadable;   /* one bit for each place: the scan could not read it */
     uint32_t next_row; /* REPAIR: over all superblocks */
@@ -992,8 +993,6 @@ bool ftl_mount_probe_done(struct ftl *ftl, struct ftl_request *request,
                           enum ftl_flash_status status);
 /** Superblocks that a mount needs for its copies: see ftl.more_free. */
 uint32_t ftl_mount_more_free(const struct ftl *ftl);
-/** A unit that was found during the mount cannot be read. */
-void ftl_mount_ignore(struct ftl *ftl, uint32_t place);
 /** Whether the mount is finding out what is on the flash. */
 bool ftl_mount_is_scanning(const struct ftl *ftl);
 /** Whether the rows that may be torn are being copied. */

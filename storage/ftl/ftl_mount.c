@@ -404,6 +404,7 @@ void ftl_mount_begin(struct ftl *ftl)
     mount->last_row = 0;
     mount->last_normal_row = 0;
     mount->is_in_vain = false;
+    mount->num_dead = ftl->parity.num_dead;
     mount->marker_row = 0;
     mount->needs_marker = false;
     mount->has_settled = false;

@@ -7,6 +7,7 @@
 
 struct ftl;
 struct ftl_request;
+struct ftl_system;
 
 /* ---- ftl_mount_probe.c */
 /**
@@ -25,6 +26,20 @@ bool ftl_mount_is_block_erased(const struct ftl *ftl, uint32_t superblock,
  * @return false when there is no such row
  */
 bool ftl_mount_scan_row(struct ftl *ftl, struct ftl_request *request);
+/** A unit that was found during the mount cannot be read. */
+void ftl_mount_ignore(struct ftl *ftl, uint32_t place);
+/**
+ * How many units of other dies may be left out when a unit of a row is rebuilt.
+ * There are some only if the result can be checked: the mount knows the number
+ * of the row, will find it out, or knows the number of the checkpoint.
+ * @param request  reads the row
+ */
+uint32_t ftl_mount_most_left_out(const struct ftl *ftl,
+                                 const struct ftl_request *request,
+                                 uint32_t row);
+/** Whether a rebuilt unit has the row number that the mount knows, if any. */
+bool ftl_mount_expects_row(const struct ftl *ftl, uint32_t row,
+                           const struct ftl_system *system);
 /** The row number that most units of a row have, or 0. */
 uint64_t ftl_mount_common_number(const struct ftl *ftl,
                                  const struct ftl_request *request);

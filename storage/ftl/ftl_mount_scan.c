@@ -199,10 +199,50 @@ static bool is_better(const struct ftl *ftl, uint32_t entry, uint32_t place,
            ftl->mount.row_numbers[ftl_place_row(&ftl->layout, other)];
 }
 
+/*
+ * The mount begins again without the unit.  But if a die has died in this pass,
+ * this may be why the unit cannot be read, and the scan of the next pass may be
+ * able to rebuild what this one could not.  So that pass decides.
+ */
 void ftl_mount_ignore(struct ftl *ftl, uint32_t place)
 {
-    ftl->mount.ignored[place / 8] |= (uint8_t)BIT(place % 8);
+    if (ftl->parity.num_dead == ftl->mount.num_dead) {
+        ftl->mount.ignored[place / 8] |= (uint8_t)BIT(place % 8);
+    }
     ftl->mount.is_in_vain = true;
+}
+
+/*
+ * All units of a checkpoint have the same row number.  If one of them is
+ * missing in a sum, the number of the result is 0; but if two are missing, it
+ * looks right.
+ */
+uint32_t ftl_mount_most_left_out(const struct ftl *ftl,
+                                 const struct ftl_request *request,
+                                 uint32_t row)
+{
+    switch ((enum ftl_request_kind)request->kind) {
+    case FTL_REQUEST_SCAN:
+    case FTL_REQUEST_REPAIR:
+        return FTL_LEFT_OUT_MAX;
+    case FTL_REQUEST_LOAD:
+        return 1;
+    case FTL_REQUEST_PAGE:
+    case FTL_REQUEST_MOVE:
+        return ftl->state == FTL_MOUNTING && ftl->mount.row_numbers[row] != 0
+                   ? FTL_LEFT_OUT_MAX
+                   : 0;
+    default:
+        return 0;
+    }
+}
+
+bool ftl_mount_expects_row(const struct ftl *ftl, uint32_t row,
+                           const struct ftl_system *system)
+{
+    uint64_t number = ftl->mount.row_numbers[row];
+
+    return ftl->state != FTL_MOUNTING || number == 0 || system->row == number;
 }
 
 /*

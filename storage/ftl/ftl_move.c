@@ -10,6 +10,7 @@
  */
 #include "storage/ftl/ftl_kinds.h"
 #include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_mount.h"
 
 #include <string.h>
 

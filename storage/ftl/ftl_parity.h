@@ -154,6 +154,19 @@ static inline bool ftl_rescue_is_complete(const struct ftl_rescue *rescue)
     return true;
 }
 
+/* Whether a unit could not be rebuilt although its stripe may have parity. */
+static inline bool ftl_rescue_is_stripe_damaged(const struct ftl_rescue *rescue)
+{
+    for (uint32_t i = 0; i < rescue->num_units; i++) {
+        if (rescue->saved[rescue->entry[i]].status != FTL_UNIT_GOOD &&
+            (rescue->is_lost[i] ||
+             (rescue->has_erased[i] && rescue->parity[i] == 1))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /**
  * A read has ended.  If units of it are not good, rebuild them first, which
  * sends the request again.  Then call the kind's read_done().

@@ -12,11 +12,11 @@
  * sum, and the second attempt leaves them out.  The system bytes of a rebuilt
  * unit must name the logical unit to which the place belongs.
  *
- * A mount scans the flash, and loads a checkpoint, before it has read which
- * planes have failed.  So there is a third attempt for these reads: what is
- * erased or cannot be read is left out.  The mount takes the result only if its
- * row number is that of the rest of the row, or of the checkpoint.  A scan then
- * also knows which planes have failed.
+ * A mount scans the flash, loads a checkpoint, and reads pages, before it knows
+ * which planes have failed.  So these reads, and those of units that it copies,
+ * have a third attempt: what is erased or cannot be read is left out.  The
+ * mount takes the result only if its row number is that of the rest of the row,
+ * or of the checkpoint.  A scan then also knows which planes have failed.
  *
  * If a good plane of a stripe is erased although the stripe has parity, the
  * superblock is being erased, and nothing can be rebuilt from the stripe.  The
@@ -28,6 +28,7 @@
  */
 #include "storage/ftl/ftl_kinds.h"
 #include "storage/ftl/ftl_memory.h"
+#include "storage/ftl/ftl_mount.h"
 
 #include <string.h>
 
@@ -236,17 +237,12 @@ static const struct ftl_flash_unit *find_contents(
     return unit->status == FTL_UNIT_GOOD ? unit : NULL;
 }
 
-/*
- * How many units of other dies may be left out.  All units of a checkpoint have
- * the same row number.  If one of them is missing in a sum, the number of the
- * result is 0; but if two are missing, it looks right.
- */
+/* How many units of other dies may be left out. */
 static uint32_t most_left_out(const struct ftl *ftl,
                               const struct ftl_rescue *rescue)
 {
-    return ftl->requests[rescue->request].kind == FTL_REQUEST_LOAD
-               ? 1
-               : FTL_LEFT_OUT_MAX;
+    return ftl_mount_most_left_out(ftl, &ftl->requests[rescue->request],
+                                   rescue->row);
 }
 
 /* Do without a unit of a die that is erased or cannot be read. */
@@ -322,8 +318,9 @@ static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
     const struct ftl_request *request = &ftl->requests[rescue->request];
     const struct ftl_kind *kind = &ftl_kinds[request->kind];
 
-    return kind->expects == NULL ||
-           kind->expects(ftl, request, entry, place, system);
+    return ftl_mount_expects_row(ftl, rescue->row, system) &&
+           (kind->expects == NULL ||
+            kind->expects(ftl, request, entry, place, system));
 }
 
 /* Whether a unit is in the sum of the accumulator.  A unit of a row that was
@@ -395,31 +392,16 @@ static bool is_to_be_repeated(struct ftl_rescue *rescue)
     return true;
 }
 
-/* Whether a unit could not be rebuilt although its stripe may have parity. */
-static bool is_stripe_damaged(const struct ftl_rescue *rescue)
-{
-    for (uint32_t i = 0; i < rescue->num_units; i++) {
-        if (rescue->saved[rescue->entry[i]].status != FTL_UNIT_GOOD &&
-            (rescue->is_lost[i] ||
-             (rescue->has_erased[i] && rescue->parity[i] == 1))) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Find the next attempt. @return whether there is one */
 static bool find_attempt(const struct ftl *ftl, struct ftl_rescue *rescue)
 {
-    bool is_of_mount = rescue->is_of_scan ||
-                       ftl->requests[rescue->request].kind == FTL_REQUEST_LOAD;
-
     if (rescue->attempt == FTL_RESCUE_ALL && rescue->has_read_bad_planes) {
         rescue->attempt = FTL_RESCUE_GOOD;
         return true;
     }
-    if (rescue->attempt == FTL_RESCUE_READABLE || !is_of_mount ||
-        rescue->is_of_accumulator || !is_stripe_damaged(rescue)) {
+    if (rescue->attempt == FTL_RESCUE_READABLE ||
+        most_left_out(ftl, rescue) == 0 || rescue->is_of_accumulator ||
+        !ftl_rescue_is_stripe_damaged(rescue)) {
         return false;
     }
     rescue->attempt = FTL_RESCUE_READABLE;

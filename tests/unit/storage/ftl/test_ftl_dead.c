@@ -581,3 +581,87 @@ static void test_of_a_half_erased_superblock_the_copies_count(void **state)
         bed_free(bed);
     }
 }
+
+/* ---- A trim page that the scan has found, and that cannot be read then. */
+
+enum { PLANE_DIE = 3, TRIMMED = 8 };
+
+/*
+ * A plane of a die has failed before the first superblock was opened, so it is
+ * in no sum.  The page of the last trims is in the same plane of another die.
+ * All stripes are complete.
+ * @param die  set to the page's die
+ */
+static struct bed *new_trimmed(uint32_t *die)
+{
+    struct bed_config config = small;
+    const struct ftl_layout *layout;
+    struct bed *bed;
+    uint32_t place;
+
+    config.checkpoint_superblocks = 0;
+    bed = bed_new(&config);
+    layout = &bed->ftl->layout;
+    for (uint32_t i = 0; i < small.geometry.blocks; i++) {
+        ftl_health_note_failure(bed->ftl, i, PLANE_DIE, BIT(0));
+    }
+    bed->ftl->has_work = true;
+    bed_settle(bed);
+    fill_medium(bed);
+    do {
+        bed_write(bed, 0, BED_SECTORS);
+        bed_flush(bed);
+        bed_trim(bed, 0, TRIMMED * BED_SECTORS);
+        bed_flush(bed);
+        place = bed->ftl->map[bed->units];
+        *die = ftl_place_row(layout, place) % small.geometry.dies;
+    } while (*die == PLANE_DIE);
+    assert_int_equal(layout->units[place % layout->row_units].plane, 0);
+    complete_stripes(bed);
+    return bed;
+}
+
+/* What is on the page's die can be rebuilt, but not before the mount knows the
+ * plane that is in no sum.  It reads the trim page before the page that names
+ * this plane. */
+static void check_trim_page(bool is_death)
+{
+    uint32_t die;
+    struct bed *bed = new_trimmed(&die);
+    struct bed *cut = bed_cut(bed, bed->events);
+    struct nand_injection fault =
+        fault_once(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE, 0);
+
+    bed_start_mount(cut);
+    while (cut->ftl->mount.phase != FTL_MOUNT_PAGES) {
+        assert_true(bed_step(cut));
+    }
+    if (is_death) {
+        inject_death(cut, NAND_OP_READ, die, 0);
+    } else {
+        fault.die = (int32_t)die;
+        fault.plane = 0;
+        inject_fault(cut, &fault);
+    }
+    while (ftl_state(cut->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(cut));
+    }
+    assert_int_equal(ftl_state(cut->ftl), FTL_READY);
+    bed_check(cut);
+    bed_free(cut);
+    bed_free(bed);
+}
+
+static void test_trims_stay_if_the_die_of_their_page_dies_after_the_scan(
+    void **state)
+{
+    (void)state;
+    check_trim_page(true);
+}
+
+static void test_trims_stay_if_one_read_of_their_page_fails_after_the_scan(
+    void **state)
+{
+    (void)state;
+    check_trim_page(false);
+}
