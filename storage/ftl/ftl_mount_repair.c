@@ -10,7 +10,10 @@
  * rebuilt.  They must have the number of the row.  One or two other units may
  * be missing: they may be in planes that have failed.  Then the map names the
  * unit, and each read of the unit rebuilds its data.  The contents of a row
- * that may be torn may be rebuilt, too, because a host has written them.
+ * that may be torn may be rebuilt, too, because a host has written them.  A
+ * dead die is no loss of a stripe if its plane was bad when the superblock was
+ * opened.  Units of a dead die are tried again if the scan has rebuilt them
+ * wrongly: the number of their row may be known now.
  *
  * Then the mount looks at the entries of the checkpoint's map that name a place
  * in a scanned superblock, and that the scan has not confirmed.  If the place
@@ -130,7 +133,7 @@ bool ftl_mount_repair_step(struct ftl *ftl, bool *is_done)
     bool any = false;
 
     *is_done = false;
-    if (!ftl->layout.has_parity || ftl->parity.num_dead != 0) {
+    if (!ftl->layout.has_parity) {
         mount->next_row = rows;
     }
     while (mount->next_row < rows) {

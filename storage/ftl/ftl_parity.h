@@ -61,6 +61,7 @@ struct ftl_rescue {
     uint16_t next_die;
     uint8_t attempt;          /* enum ftl_rescue_attempt */
     bool has_read_bad_planes; /* in the first attempt */
+    bool has_dead;            /* a die of the stripe has not answered */
     bool is_of_scan;          /* only system bytes are rebuilt */
     bool is_of_accumulator;   /* the stripe is not complete on flash */
     bool has_lost_word;       /* a word of the sum was lost */
@@ -85,6 +86,10 @@ struct ftl_rescue {
     bool is_lost[FTL_OP_UNITS];    /* another unit of the stripe is lost, too */
     bool has_erased[FTL_OP_UNITS]; /* another unit is erased, and its plane is
                                     * good */
+    /* Other units that hold something, or whose die is dead, and that may or
+     * may not be in the sum.  If two of them are missing and have the same
+     * number, a wrong sum looks right. */
+    uint8_t num_doubtful[FTL_OP_UNITS];
     /* With FTL_RESCUE_READABLE: how many other units were left out. */
     uint8_t num_left_out[FTL_OP_UNITS];
     uint8_t of_entry[FTL_OP_UNITS]; /* the unit that the request reads */

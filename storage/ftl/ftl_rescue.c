@@ -8,9 +8,9 @@
  *
  * The flash has no record of which dies are in a sum: a plane that was bad when
  * the superblock was opened is in no sum, and one that became bad later is in
- * some sums.  So the first attempt takes planes that are bad as a part of the
- * sum, and the second attempt leaves them out.  The system bytes of a rebuilt
- * unit must name the logical unit to which the place belongs.
+ * some sums.  So the first attempt takes planes that are bad, and dead dies, as
+ * a part of the sum, and the second attempt leaves them out.  The system bytes
+ * of a rebuilt unit must name the logical unit to which the place belongs.
  *
  * A mount scans the flash, loads a checkpoint, and reads pages, before it knows
  * which planes have failed.  So these reads, and those of units that it copies,
@@ -117,6 +117,9 @@ static void begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
     rescue->next_die = 0;
     rescue->has_lost_word = false;
     memset(rescue->num_left_out, 0, sizeof(rescue->num_left_out));
+    if (rescue->attempt == FTL_RESCUE_ALL) {
+        memset(rescue->num_doubtful, 0, sizeof(rescue->num_doubtful));
+    }
     rescue->is_of_accumulator = from != NULL;
     if (from != NULL) {
         memcpy(rescue->members, from->members, ftl->layout.geometry.dies);
@@ -284,6 +287,11 @@ static void add_die(struct ftl *ftl, struct ftl_rescue *rescue,
             continue;
         }
         rescue->has_erased[i] |= is_erased && !is_bad;
+        rescue->has_dead |= status == FTL_FLASH_DEAD;
+        if (rescue->attempt == FTL_RESCUE_ALL && is_bad &&
+            (status == FTL_FLASH_DEAD || !is_erased)) {
+            rescue->num_doubtful[i]++;
+        }
         if (status != FTL_FLASH_OK ||
             (unit->status == FTL_UNIT_UNCORRECTABLE && !is_bad)) {
             rescue->is_lost[i] = true;
@@ -342,6 +350,7 @@ static bool is_rebuilt(const struct ftl *ftl, struct ftl_rescue *rescue,
 
     if (rescue->has_lost_word || rescue->is_lost[unit] ||
         rescue->has_erased[unit] ||
+        (rescue->has_dead && rescue->num_doubtful[unit] > 1) ||
         (rescue->is_of_accumulator ? !is_member(ftl, rescue, unit)
                                    : rescue->parity[unit] != 1)) {
         return false;
@@ -395,7 +404,8 @@ static bool is_to_be_repeated(struct ftl_rescue *rescue)
 /* Find the next attempt. @return whether there is one */
 static bool find_attempt(const struct ftl *ftl, struct ftl_rescue *rescue)
 {
-    if (rescue->attempt == FTL_RESCUE_ALL && rescue->has_read_bad_planes) {
+    if (rescue->attempt == FTL_RESCUE_ALL &&
+        (rescue->has_read_bad_planes || rescue->has_dead)) {
         rescue->attempt = FTL_RESCUE_GOOD;
         return true;
     }
@@ -474,6 +484,7 @@ static void start_rescue(struct ftl *ftl, struct ftl_rescue *rescue,
            request->flash.num_units * sizeof(request->units[0]));
     rescue->attempt = FTL_RESCUE_ALL;
     rescue->has_read_bad_planes = false;
+    rescue->has_dead = false;
     rescue->status = FTL_FLASH_OK;
     rescue->repeats = 0;
     rescue->is_of_scan = request->kind == FTL_REQUEST_SCAN ||

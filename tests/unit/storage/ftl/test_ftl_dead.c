@@ -665,3 +665,51 @@ static void test_trims_stay_if_one_read_of_their_page_fails_after_the_scan(
     (void)state;
     check_trim_page(false);
 }
+
+/* ---- A dead die that is in no sum of a stripe. */
+
+/*
+ * The factory has marked the last die's planes in all blocks but the first one.
+ * So when this die is dead, and a unit of another die cannot be read in such a
+ * block, this is the only loss of the stripe: a mount and reads of hosts
+ * rebuild it.
+ */
+static void test_a_dead_die_is_no_loss_of_stripes_without_it(void **state)
+{
+    enum { LAST_DIE = 5 };
+    struct nand_injection fault =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
+    struct bed_config config = small;
+    struct bed *bed, *cut;
+    uint32_t place;
+
+    (void)state;
+    config.geometry.dies = LAST_DIE + 1;
+    config.last_die_blocks = 1;
+    config.checkpoint_superblocks = 0;
+    bed = bed_new(&config);
+    fill_medium(bed);
+    bed_use(bed, 3, 100);
+    bed_wait_all(bed);
+    bed_flush(bed);
+    bed_settle(bed);
+    bed_stop(bed);
+    place = bed->ftl->map[300];
+    fault.block = (int32_t)ftl_place_superblock(&bed->ftl->layout, place);
+    fault.die = (int32_t)(ftl_place_row(&bed->ftl->layout, place) %
+                          config.geometry.dies);
+    assert_int_not_equal(fault.block, 0);
+    cut = bed_cut_saved(bed, 3);
+    cut->changes_dead_dies = true;
+    cut->dead_dies = BIT(LAST_DIE);
+    bed_start_mount(cut);
+    inject_fault(cut, &fault);
+    while (ftl_state(cut->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(cut));
+    }
+    assert_int_equal(ftl_state(cut->ftl), FTL_READY);
+    assert_int_equal(ftl_dead_dies(cut->ftl), 1);
+    bed_check(cut);
+    bed_free(cut);
+    bed_free(bed);
+}
