@@ -12,6 +12,7 @@
  * never rebuilt from this sum.
  */
 #include "storage/ftl/ftl_memory.h"
+#include "storage/ftl/ftl_mount.h"
 
 enum { ALL_BLOCKS = 0xff, WORD = 8, PI_LEN = 8 };
 

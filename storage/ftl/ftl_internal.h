@@ -452,9 +452,10 @@ struct ftl_mount {
     bool needs_marker;        /* another marker is to be programmed */
     bool has_settled;         /* SETTLE: all copies are on flash */
     bool has_dropped;         /* the phase DROP has begun */
-    uint64_t settle_row;      /* SETTLE: rows with larger numbers may be torn */
-    uint64_t *versions;       /* of each entry of the map, and attempts */
-    uint64_t *row_numbers;    /* of each row */
+    bool prefers_originals; /* to half erased superblocks' copies, for space */
+    uint64_t settle_row;    /* SETTLE: rows with larger numbers may be torn */
+    uint64_t *versions;     /* of each entry of the map, and attempts */
+    uint64_t *row_numbers;  /* of each row */
     /* Of each block, a byte for each die with a bit for each plane. */
     uint8_t *used_planes;    /* something in them is not erased */
     uint8_t *partial_planes; /* some of their rows are erased or lost */
@@ -993,10 +994,6 @@ bool ftl_mount_probe_done(struct ftl *ftl, struct ftl_request *request,
                           enum ftl_flash_status status);
 /** Superblocks that a mount needs for its copies: see ftl.more_free. */
 uint32_t ftl_mount_more_free(const struct ftl *ftl);
-/** Whether the mount is finding out what is on the flash. */
-bool ftl_mount_is_scanning(const struct ftl *ftl);
-/** Whether the rows that may be torn are being copied. */
-bool ftl_mount_is_settling(const struct ftl *ftl);
 bool ftl_mount_step(struct ftl *ftl);
 bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
                          enum ftl_flash_status status);

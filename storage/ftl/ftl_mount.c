@@ -287,13 +287,25 @@ static bool step_drop(struct ftl *ftl)
     return any;
 }
 
-/* There is no space for the copies of this mount: begin to erase the copies of
- * earlier mounts, unless this was done before.
- * @return whether this begins, so that the mount can go on */
+/*
+ * There is no space for the copies of this mount: begin to erase the copies of
+ * earlier mounts.  If this was done before, some of them may count, because
+ * their originals may be half erased.  Then the mount begins again and lets the
+ * originals count, so that it can erase these copies, too.
+ * @return whether the mount can go on
+ */
 static bool begin_drop(struct ftl *ftl)
 {
-    if (ftl->mount.phase != FTL_MOUNT_SETTLE || ftl->mount.has_dropped) {
+    if (ftl->mount.phase != FTL_MOUNT_SETTLE) {
         return false;
+    }
+    if (ftl->mount.has_dropped) {
+        bool helps =
+            !ftl->mount.prefers_originals && ftl_mount_has_half_erased(ftl);
+
+        ftl->mount.prefers_originals |= helps;
+        ftl->mount.is_in_vain |= helps;
+        return helps;
     }
     ftl_collect_stop(ftl);
     ftl->mount.phase = FTL_MOUNT_DROP;

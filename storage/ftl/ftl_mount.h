@@ -26,6 +26,10 @@ bool ftl_mount_is_block_erased(const struct ftl *ftl, uint32_t superblock,
  * @return false when there is no such row
  */
 bool ftl_mount_scan_row(struct ftl *ftl, struct ftl_request *request);
+/** Whether the rows that may be torn are being copied. */
+bool ftl_mount_is_settling(const struct ftl *ftl);
+/** Whether the mount is finding out what is on the flash. */
+bool ftl_mount_is_scanning(const struct ftl *ftl);
 /** A unit that was found during the mount cannot be read. */
 void ftl_mount_ignore(struct ftl *ftl, uint32_t place);
 /**
@@ -43,6 +47,8 @@ bool ftl_mount_expects_row(const struct ftl *ftl, uint32_t row,
 /** The row number that most units of a row have, or 0. */
 uint64_t ftl_mount_common_number(const struct ftl *ftl,
                                  const struct ftl_request *request);
+/** Whether a scanned superblock with contents may be half erased. */
+bool ftl_mount_has_half_erased(const struct ftl *ftl);
 /** Enter the unit `index` of a row into the map, unless later contents are
  * known.  @return false when the unit cannot be read, must be ignored, or is
  * not of this row */

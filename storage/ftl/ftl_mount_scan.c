@@ -147,7 +147,18 @@ static bool is_doubtful(const struct ftl *ftl, uint32_t place)
            ftl->mount
                    .probes[block * ftl->layout.geometry.planes + unit.plane] ==
                FTL_PROBE_LOST ||
-           is_half_erased(ftl, op.block);
+           (!ftl->mount.prefers_originals && is_half_erased(ftl, op.block));
+}
+
+bool ftl_mount_has_half_erased(const struct ftl *ftl)
+{
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        if (ftl->superblocks[i].last_row != 0 &&
+            !ftl->superblocks[i].is_known && is_half_erased(ftl, i)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /*

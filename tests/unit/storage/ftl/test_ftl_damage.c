@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_mount.h"
 #include "lib/random.h"
 #include "tests/unit/storage/ftl/ftl_faults.h"
 

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "storage/ftl/ftl_internal.h"
 #include "lib/random.h"
 #include "tests/unit/storage/ftl/ftl_bed.h"
 
@@ -86,4 +87,110 @@ static void test_a_mount_has_space_for_copies_in_short_blocks(void **state)
         config.torn_units_vary = true;
         survive_cuts(&config);
     }
+}
+
+/* ---- Mounts without space. */
+
+static const struct bed_config few_units = {
+    .profile = "slc",
+    .geometry = {.channels = 1,
+                 .dies = 4,
+                 .planes = 4,
+                 .units = 1,
+                 .pages = 1,
+                 .blocks = 24,
+                 .wordlines = 4},
+    .logical_units = 30,
+    .buffer_units = 24,
+    .seed = 1,
+};
+
+/* Let planes fail in all superblocks but some free ones, that of the host's
+ * stream and that of the checkpoint, so that they are not used any more, and
+ * have the health page programmed. */
+static void leave_free(struct bed *bed, uint32_t left)
+{
+    struct ftl *ftl = bed->ftl;
+
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        uint8_t *failed = &ftl->failed_planes[i * few_units.geometry.dies];
+        uint8_t *bad = &ftl->bad_planes[i * few_units.geometry.dies];
+        bool is_free = ftl->superblocks[i].state == FTL_SUPERBLOCK_FREE;
+
+        if (i == ftl->streams[FTL_STREAM_HOST].superblock ||
+            i == ftl->checkpoint.superblock) {
+            continue;
+        }
+        if (is_free && left != 0) {
+            left--;
+            continue;
+        }
+        failed[0] = failed[1] = bad[0] = bad[1] = 0xf;
+        ftl_superblock_measure(ftl, i);
+        if (is_free) {
+            ftl_superblock_enter(ftl, i, FTL_SUPERBLOCK_RETIRED);
+        }
+    }
+    ftl_health_write(ftl);
+    ftl->has_work = true;
+    bed_flush(bed);
+    bed_settle(bed);
+}
+
+/* A drive whose superblock for hosts has been opened just now, and which has no
+ * more free superblocks than `left`. */
+static struct bed *new_without_space(uint16_t checkpoints, uint32_t left)
+{
+    struct bed_config config = few_units;
+    const struct ftl_stream *stream;
+    struct bed *bed;
+
+    config.checkpoint_superblocks = checkpoints;
+    bed = bed_new(&config);
+    stream = &bed->ftl->streams[FTL_STREAM_HOST];
+    for (uint32_t i = 0;
+         i < 60 || stream->superblock == FTL_NOWHERE || stream->next_row != 1 ||
+         (checkpoints != 0 && bed->ftl->checkpoint.superblock == FTL_NOWHERE);
+         i++) {
+        bed_write(bed, (uint64_t)(i % bed->units) * BED_SECTORS, BED_SECTORS);
+        bed_flush(bed);
+        bed_settle(bed);
+    }
+    leave_free(bed, left);
+    assert_int_equal(bed->ftl->free_superblocks, left);
+    assert_true(stream->next_row < few_units.geometry.dies);
+    return bed;
+}
+
+/*
+ * The first stripe of the host's superblock is not complete, so that copies of
+ * its units count, which a mount has made that was cut.  There is no more
+ * space, and the next mount erases these copies.
+ */
+static void test_copies_of_a_cut_mount_do_not_use_up_the_last_space(
+    void **state)
+{
+    struct bed *bed = new_without_space(0, 1);
+    struct bed *cut = bed_cut(bed, 1), *again;
+
+    (void)state;
+    bed_start_mount(cut);
+    while (cut->ftl->mount.phase != FTL_MOUNT_CLEAR) {
+        assert_true(bed_step(cut));
+    }
+    assert_int_equal(cut->ftl->free_superblocks, 0);
+    again = bed_cut(cut, 2);
+    bed_start_mount(again);
+    while (ftl_state(again->ftl) == FTL_MOUNTING &&
+           again->ftl->mount.phase != FTL_MOUNT_CLEAR) {
+        assert_true(bed_step(again));
+    }
+    assert_int_equal(again->ftl->mount.phase, FTL_MOUNT_CLEAR);
+    while (ftl_state(again->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(again));
+    }
+    bed_check(again);
+    bed_free(again);
+    bed_free(cut);
+    bed_free(bed);
 }
