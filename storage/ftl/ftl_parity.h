@@ -69,7 +69,8 @@ struct ftl_rescue {
     uint8_t *members; /* with is_of_accumulator: those of the accumulator */
 
     /* Of a read of another die that has failed, although the flash may be
-     * intact; or FTL_FLASH_OK. */
+     * intact; FTL_FLASH_ERROR if a word was lost in each attempt; or
+     * FTL_FLASH_OK. */
     enum ftl_flash_status status;
 
     /* The request, as it was. */

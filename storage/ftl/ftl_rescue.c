@@ -440,6 +440,9 @@ static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
             ftl->counters.rebuilt_units += !rescue->is_of_scan;
         } else {
             all = false;
+            if (rescue->has_lost_word) {
+                rescue->status = FTL_FLASH_ERROR; /* The unit is intact. */
+            }
             if (!rescue->is_used[i] && !rescue->is_lost[i]) {
                 rescue->saved[rescue->entry[i]].status = FTL_UNIT_ERASED;
             }
@@ -494,10 +497,14 @@ static void start_rescue(struct ftl *ftl, struct ftl_rescue *rescue,
     begin_sum(ftl, rescue);
 }
 
-/* Give the request back as it was. */
-static void end_rescue(struct ftl *ftl, struct ftl_rescue *rescue)
+/* Give the request back as it was.
+ * @return its status: units are not lost if a read has failed, or if a word was
+ *         lost again and again */
+static enum ftl_flash_status end_rescue(struct ftl *ftl,
+                                        struct ftl_rescue *rescue)
 {
     struct ftl_request *request = &ftl->requests[rescue->request];
+    bool is_complete = ftl_rescue_is_complete(rescue);
 
     request->row = rescue->row;
     request->flash = rescue->flash;
@@ -505,6 +512,7 @@ static void end_rescue(struct ftl *ftl, struct ftl_rescue *rescue)
            request->flash.num_units * sizeof(request->units[0]));
     request->rescue = NULL;
     rescue->request = FTL_LIST_END;
+    return is_complete ? FTL_FLASH_OK : rescue->status;
 }
 
 /* Whether units of a read must be rebuilt if they can be. */
@@ -536,9 +544,8 @@ static void start_waiting(struct ftl *ftl)
 
         start_rescue(ftl, rescue, request);
         if (!go_on(ftl, rescue)) {
-            end_rescue(ftl, rescue);
             if (!ftl_kinds[request->kind].read_done(ftl, request,
-                                                    FTL_FLASH_OK)) {
+                                                    end_rescue(ftl, rescue))) {
                 ftl_request_free(ftl, request);
             }
         }
@@ -596,13 +603,13 @@ static bool begin_rescue(struct ftl *ftl, struct ftl_request *request,
     if (go_on(ftl, rescue)) {
         return true;
     }
-    end_rescue(ftl, rescue);
+    *status = end_rescue(ftl, rescue);
     return false;
 }
 
 /*
  * A read of a request that is being rebuilt has ended.
- * @param status  becomes the request's: units are not lost if a read has failed
+ * @param status  becomes the request's
  * @return whether the request goes on; otherwise it is as it was, and its units
  *         have their status
  */
@@ -619,8 +626,7 @@ static bool continue_rescue(struct ftl *ftl, struct ftl_request *request,
     if (go_on(ftl, rescue)) {
         return true;
     }
-    *status = ftl_rescue_is_complete(rescue) ? FTL_FLASH_OK : rescue->status;
-    end_rescue(ftl, rescue);
+    *status = end_rescue(ftl, rescue);
     return false;
 }
 

@@ -676,3 +676,56 @@ static void test_the_capacity_of_a_young_array_is_known(void **state)
         bed_free(cut);
     }
 }
+
+/* ---- Words that are lost each time when a unit is rebuilt. */
+
+static void lose_word_of_rescues(struct bed *bed)
+{
+    for (unsigned int i = 0; i < FTL_RESCUES; i++) {
+        struct ftl_rescue *rescue = &bed->ftl->parity.rescues[i];
+
+        if (rescue->request != FTL_LIST_END && !rescue->has_lost_word) {
+            assert_true(ftl_note_lost_word(bed->ftl, rescue->data));
+        }
+    }
+}
+
+/* A page with trims cannot be read, and each attempt to rebuild it loses a word
+ * of the sum.  The page is intact, so the mount fails, and the next one finds
+ * the trims. */
+static void test_a_mount_fails_if_each_rebuilding_of_a_page_loses_a_word(
+    void **state)
+{
+    struct bed_config config = config_of(4);
+    struct nand_injection fault;
+    struct bed *bed, *cut;
+
+    (void)state;
+    config.checkpoint_superblocks = 0;
+    bed = bed_new(&config);
+    fill_medium(bed);
+    bed_trim(bed, 800, 64);
+    bed_flush(bed);
+    while (!ftl_stripes_are_complete(bed->ftl)) {
+        ftl_complete_stripes(bed->ftl);
+        bed_settle(bed);
+    }
+    fault = damage_of(bed, bed->ftl->map[bed->units]);
+    cut = bed_cut(bed, 1);
+    bed_start_mount(cut);
+    while (cut->ftl->mount.phase != FTL_MOUNT_PAGES) {
+        assert_true(bed_step(cut));
+    }
+    inject_fault(cut, &fault);
+    cut->after_event = lose_word_of_rescues;
+    while (ftl_state(cut->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(cut));
+    }
+    assert_int_equal(ftl_state(cut->ftl), FTL_FAILED);
+    cut->after_event = NULL;
+    nand_array_clear_injections(cut->array);
+    mount_with(cut, NULL);
+    bed_check(cut);
+    bed_free(cut);
+    bed_free(bed);
+}
