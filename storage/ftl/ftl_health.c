@@ -13,6 +13,7 @@
  * and the contents of the write buffer may use all superblocks that are free.
  */
 #include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_mount.h"
 
 #include <string.h>
 
@@ -100,17 +101,32 @@ void ftl_health_set_read_only(struct ftl *ftl)
     }
 }
 
+/* Whether the mount has taken the superblock of a block of a die for one that
+ * may be half erased, because it found nothing in this block. */
+static bool is_taken_for_erased(const struct ftl *ftl, size_t at)
+{
+    uint32_t superblock = (uint32_t)at / ftl->layout.geometry.dies;
+    uint32_t die = (uint32_t)at % ftl->layout.geometry.dies;
+
+    return ftl->superblocks[superblock].last_row != 0 &&
+           !ftl->superblocks[superblock].is_known &&
+           ftl_mount_is_block_gone(ftl, superblock, die);
+}
+
 void ftl_health_note_failure(struct ftl *ftl, uint32_t superblock, uint32_t die,
                              uint8_t planes)
 {
     uint32_t at = superblock * ftl->layout.geometry.dies + die;
+    bool was_erased;
 
     planes &= (uint8_t)~ftl->failed_planes[at];
     if (planes == 0) {
         return;
     }
+    was_erased = ftl_mount_is_scanning(ftl) && is_taken_for_erased(ftl, at);
     ftl->failed_planes[at] |= planes;
     ftl->bad_planes[at] |= planes;
+    ftl->mount.is_in_vain |= was_erased && !is_taken_for_erased(ftl, at);
     change_page(ftl, at / FTL_UNIT_DATA);
     ftl_superblock_measure(ftl, superblock);
     if (ftl->state == FTL_READY && ftl_health_is_worn_out(ftl)) {
@@ -170,16 +186,24 @@ void ftl_health_snapshot(struct ftl *ftl, uint16_t index)
 
 /*
  * Note planes of a block of a die that, as the flash says, have failed.  If the
- * mount could not rebuild some unit without knowing this, it begins again.
+ * mount could not rebuild some unit without knowing this, or has taken the
+ * superblock for half erased, it begins again.
  */
 static void take_planes(struct ftl *ftl, size_t at, uint8_t planes)
 {
+    bool was_erased;
+
     planes &= (uint8_t)(BIT(ftl->layout.geometry.planes) - 1);
     planes &= (uint8_t)~ftl->factory_planes[at];
+    if ((planes & (uint8_t)~ftl->failed_planes[at]) == 0) {
+        return;
+    }
+    was_erased = is_taken_for_erased(ftl, at);
     ftl->mount.is_in_vain |= ftl->mount.has_unrebuilt &&
                              (planes & (uint8_t)~ftl->bad_planes[at]) != 0;
     ftl->failed_planes[at] |= planes;
     ftl->bad_planes[at] |= planes;
+    ftl->mount.is_in_vain |= was_erased && !is_taken_for_erased(ftl, at);
 }
 
 void ftl_health_take_planes(struct ftl *ftl, const uint8_t *planes)

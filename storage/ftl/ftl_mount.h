@@ -30,6 +30,10 @@ bool ftl_mount_scan_row(struct ftl *ftl, struct ftl_request *request);
 bool ftl_mount_is_settling(const struct ftl *ftl);
 /** Whether the mount is finding out what is on the flash. */
 bool ftl_mount_is_scanning(const struct ftl *ftl);
+/** Whether the first wordline of a die's block is erased or lost in all planes
+ * that are not known to have failed, of which there are some. */
+bool ftl_mount_is_block_gone(const struct ftl *ftl, uint32_t superblock,
+                             uint32_t die);
 /** A unit that was found during the mount cannot be read. */
 void ftl_mount_ignore(struct ftl *ftl, uint32_t place);
 /**

@@ -93,14 +93,13 @@ bool ftl_mount_is_unconfirmed(const struct ftl *ftl, uint32_t number)
            !superblock_of(ftl, place)->is_known;
 }
 
-/* Whether the first wordline of a die's block is erased or lost in all planes.
- */
-static bool is_block_gone(const struct ftl *ftl, uint32_t superblock,
-                          uint32_t die)
+bool ftl_mount_is_block_gone(const struct ftl *ftl, uint32_t superblock,
+                             uint32_t die)
 {
     const struct ftl_geometry *geometry = &ftl->layout.geometry;
     uint32_t at = superblock * geometry->dies + die;
-    uint8_t planes = ftl_mount_planes(ftl, superblock, die);
+    uint8_t planes = ftl_mount_planes(ftl, superblock, die) &
+                     (uint8_t)~ftl->failed_planes[at];
 
     for (uint32_t plane = 0; plane < geometry->planes; plane++) {
         uint64_t probe = ftl->mount.probes[at * geometry->planes + plane];
@@ -116,12 +115,14 @@ static bool is_block_gone(const struct ftl *ftl, uint32_t superblock,
 /*
  * Whether an erasure of a superblock may have begun, so that its stripes have
  * no parity any more.  The stripes of a superblock whose first stripe was never
- * completed look the same, and have no parity either.
+ * completed look the same, and have no parity either.  A die whose planes had
+ * all failed before looks the same, too, but the stripes have parity without
+ * it.  If the mount learns only later that they have failed, it begins again.
  */
 static bool is_half_erased(const struct ftl *ftl, uint32_t superblock)
 {
     for (uint32_t die = 0; die < ftl->layout.geometry.dies; die++) {
-        if (is_block_gone(ftl, superblock, die)) {
+        if (ftl_mount_is_block_gone(ftl, superblock, die)) {
             return true;
         }
     }

@@ -713,3 +713,94 @@ static void test_a_dead_die_is_no_loss_of_stripes_without_it(void **state)
     bed_free(cut);
     bed_free(bed);
 }
+
+/* ---- A superblock in which all planes of a die have failed. */
+
+enum { GONE_DIE = 1, GONE_BLOCKS = 6 };
+
+struct moved {
+    uint32_t *map;     /* before the superblock is moved */
+    uint32_t compared; /* units with an original and a copy */
+};
+
+/* Whether the first stripe of a place's superblock is complete, because the
+ * place is in a later one. */
+static bool is_stripe_complete(const struct ftl *ftl, uint32_t place)
+{
+    return ftl_place_row(&ftl->layout, place) % ftl->layout.superblock_rows >=
+           ftl->layout.geometry.dies;
+}
+
+/* In the first superblocks, all planes of a die have failed.  Cut
+ * the power when units of such a superblock have copies in an intact one: after
+ * the scan, the mount must have the originals, which have parity. */
+static void check_originals_of_victim(struct bed *bed)
+{
+    const struct ftl *ftl = bed->ftl;
+    struct moved *moved = bed->ctx;
+    uint32_t victim = ftl->collection.victim;
+    struct bed *cut = NULL;
+
+    if (victim == FTL_NOWHERE || victim >= GONE_BLOCKS ||
+        moved->compared >= 8 ||
+        ftl->superblocks[victim].state != FTL_SUPERBLOCK_CLOSED) {
+        return;
+    }
+    for (uint32_t i = 0; i < bed->units; i++) {
+        uint32_t before = ftl_entry_place(moved->map[i]);
+        uint32_t now = ftl_entry_place(ftl->map[i]);
+
+        if (before == FTL_NOWHERE || now == FTL_NOWHERE || before == now ||
+            ftl_place_superblock(&ftl->layout, before) != victim ||
+            !is_stripe_complete(ftl, now) ||
+            ftl_place_superblock(&ftl->layout, now) < GONE_BLOCKS) {
+            continue;
+        }
+        if (cut == NULL) {
+            cut = bed_cut(bed, bed->events);
+            bed_start_mount(cut);
+            while (cut->ftl->mount.phase < FTL_MOUNT_DROP) {
+                assert_true(bed_step(cut));
+            }
+        }
+        assert_int_equal(cut->ftl->map[i], before);
+        moved->compared++;
+    }
+    if (cut != NULL) {
+        bed_free(cut);
+    }
+}
+
+static void test_a_superblock_without_a_die_is_not_half_erased(void **state)
+{
+    struct moved moved = {.compared = 0};
+    struct bed_config config = small;
+    struct bed *bed;
+
+    (void)state;
+    config.geometry.dies = 6;
+    config.checkpoint_superblocks = 0;
+    bed = bed_new(&config);
+    for (uint32_t i = 0; i < GONE_BLOCKS; i++) {
+        ftl_health_note_failure(bed->ftl, i, GONE_DIE, 0xf);
+    }
+    bed->ftl->has_work = true;
+    bed_settle(bed);
+    fill_medium(bed);
+    bed_settle(bed);
+    complete_stripes(bed);
+    moved.map = calloc(bed->units, sizeof(moved.map[0]));
+    assert_non_null(moved.map);
+    bed->ctx = &moved;
+    bed->after_event = check_originals_of_victim;
+    for (uint32_t i = 0; i < GONE_BLOCKS; i++) {
+        memcpy(moved.map, bed->ftl->map, bed->units * sizeof(moved.map[0]));
+        ftl_collect_move_soon(bed->ftl, i);
+        bed->ftl->has_work = true;
+        bed_settle(bed);
+    }
+    assert_int_not_equal(moved.compared, 0);
+    bed->after_event = NULL;
+    free(moved.map);
+    bed_free(bed);
+}
