@@ -163,11 +163,9 @@ bool tcp_conn_is_sound(const struct tcp *tcp, const struct tcp_conn *conn)
 bool tcp_half_is_sound(const struct tcp *tcp, const struct tcp_half *half)
 {
     return half->state <= TCP_HALF_ANSWERED &&
-           half->listener < TCP_LISTENERS_MAX &&
-           tcp->saved->listeners[half->listener].port != 0 &&
-           half->tries <= BACKOFF_MAX && half->shift <= TCP_SHIFT_MAX &&
-           half->mss >= LEAST_MSS && half->born_us <= tcp->now_us &&
-           half->sent_us <= tcp->now_us &&
+           half->listener < TCP_LISTENERS_MAX && half->tries <= BACKOFF_MAX &&
+           half->shift <= TCP_SHIFT_MAX && half->mss >= LEAST_MSS &&
+           half->born_us <= tcp->now_us && half->sent_us <= tcp->now_us &&
            (!half->syn_due || half->state == TCP_HALF_ANSWERED) &&
            (!half->was_waiting || tcp_wait_is_sound(tcp, &half->wait));
 }

@@ -40,14 +40,19 @@ void tcp_conn_end(struct tcp *tcp, struct tcp_conn *conn, enum tcp_end end)
     tcp_user_ended(tcp, id, end);
 }
 
-void tcp_conn_reset(struct tcp *tcp, struct tcp_conn *conn, enum tcp_end end)
+struct tcp_header tcp_conn_rst(const struct tcp_conn *conn)
 {
-    struct tcp_node *node = &tcp->nodes[tcp_node_of(tcp, conn)];
-    struct tcp_header header = {
+    return (struct tcp_header){
         .seq = tcp_bare_seq(conn),
         .ack = conn->rcv_nxt,
         .flags = TCP_RST | TCP_ACK,
     };
+}
+
+void tcp_conn_reset(struct tcp *tcp, struct tcp_conn *conn, enum tcp_end end)
+{
+    struct tcp_node *node = &tcp->nodes[tcp_node_of(tcp, conn)];
+    struct tcp_header header = tcp_conn_rst(conn);
 
     if (conn->state != TCP_STATE_SYN_SENT) {
         tcp_answer(tcp, &node->ends, node->route, &header);

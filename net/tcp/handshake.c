@@ -317,28 +317,41 @@ void tcp_accept(struct tcp *tcp, uint32_t id, uint64_t now_us)
 
 /* A peer that has the SYN-ACK is established and takes only a RST with the next
  * number (section 3.10.7.4); in SYN-SENT its acknowledgement counts. */
-static void half_reset(struct tcp *tcp, uint16_t node)
+struct tcp_header tcp_half_rst(const struct tcp_half *half)
 {
-    const struct tcp_half *half = tcp_half(tcp, node);
-    struct tcp_header header = {
+    return (struct tcp_header){
         .seq = half->state == TCP_HALF_ANSWERED ? half->iss + 1 : 0,
         .ack = half->irs + 1,
         .flags = TCP_RST | TCP_ACK,
     };
+}
+
+static void half_reset(struct tcp *tcp, uint16_t node)
+{
+    struct tcp_header header = tcp_half_rst(tcp_half(tcp, node));
 
     tcp_answer(tcp, &tcp->nodes[node].ends, tcp->nodes[node].route, &header);
+}
+
+void tcp_listen_end(struct tcp *tcp, int listener)
+{
+    ASSERT(listener >= 0 && listener < TCP_LISTENERS_MAX);
+    tcp_call_begin(tcp, tcp->now_us);
+    tcp->saved->listeners[listener].port = 0;
 }
 
 /* RFC 9293 section 3.10.5: whoever has a SYN-ACK believes in a connection. */
 void tcp_unlisten(struct tcp *tcp, int listener)
 {
+    uint16_t port;
+
     ASSERT(listener >= 0 && listener < TCP_LISTENERS_MAX);
-    tcp_call_begin(tcp, tcp->now_us);
-    tcp->saved->listeners[listener].port = 0;
+    port = tcp->saved->listeners[listener].port;
+    tcp_listen_end(tcp, listener);
     for (uint16_t i = 0; i < tcp->config.half_open; i++) {
         uint16_t node = (uint16_t)(tcp_first_half(tcp) + i);
 
-        if (tcp->nodes[node].used && tcp->halves[i].listener == listener) {
+        if (tcp->nodes[node].used && tcp->nodes[node].ends.local_port == port) {
             half_reset(tcp, node);
             tcp_half_drop(tcp, node, TCP_END_ABORTED);
         }

@@ -9,7 +9,7 @@
  *   receive.c    bytes of the peer: in order, early, twice; delayed ACKs
  *   pages.c      memory for early bytes
  *   handshake.c  SYN-SENT, listeners and half-open connections
- *   close.c      FINs, states, the end of a connection
+ *   close.c      FINs, states, the end of a connection; abort.c: with a RST
  *   time_wait.c  TIME-WAIT
  *   runs.c       what is in flight: sent, SACKed, lost
  *   rack.c       loss detection (RACK), and tail loss probes

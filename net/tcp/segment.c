@@ -17,6 +17,7 @@ enum {
     BLOCK_LEN = 8,
     RESETS_AT_ONCE = 64, /* for a group of sources */
     RESET_US = 4000,     /* until it may cause another one */
+    SHARE = TCP_ANSWERS / 2,
 };
 
 /* 1 ms a tick, which RFC 7323 section 5.4 allows; 0 is skipped, because an echo
@@ -282,19 +283,74 @@ enum tcp_sent tcp_segment_send(struct tcp *tcp, struct tcp_conn *conn,
 
 /* ---- Segments of no connection. */
 
+static struct tcp_answer *answer_at(struct tcp_saved *saved, unsigned int i)
+{
+    return &saved->answers[(saved->answer_head + i) % TCP_ANSWERS];
+}
+
+/* How many of the waiting answers have a route with room. */
+static uint16_t answers_with_room(struct tcp *tcp)
+{
+    uint16_t count = 0;
+
+    for (unsigned int i = 0; i < tcp->saved->answer_count; i++) {
+        if (tcp_user_has_room(tcp, answer_at(tcp->saved, i)->route)) {
+            count++;
+        }
+    }
+    return count;
+}
+
+/* Drop the oldest answer whose route has no room. */
+static void answer_drop_blocked(struct tcp *tcp)
+{
+    struct tcp_saved *saved = tcp->saved;
+    unsigned int i = 0;
+
+    while (tcp_user_has_room(tcp, answer_at(saved, i)->route)) {
+        i++;
+        ASSERT(i < saved->answer_count);
+    }
+    for (; i + 1u < saved->answer_count; i++) {
+        *answer_at(saved, i) = *answer_at(saved, i + 1);
+    }
+    saved->answer_count--;
+    tcp_count(tcp, TCP_TX_NO_ANSWER);
+}
+
+/* Answers that wait for routes without room have one half of the places.  They
+ * may be more, because their routes had room at first: those beyond the half
+ * give way. */
+static bool answer_has_place(struct tcp *tcp, uint32_t route)
+{
+    uint16_t count = tcp->saved->answer_count;
+    uint16_t blocked;
+
+    if (count < SHARE) {
+        return true;
+    }
+    blocked = (uint16_t)(count - answers_with_room(tcp));
+    if (!tcp_user_has_room(tcp, route)) {
+        return blocked < SHARE && count < TCP_ANSWERS;
+    }
+    if (count == TCP_ANSWERS && blocked > SHARE) {
+        answer_drop_blocked(tcp);
+    }
+    return tcp->saved->answer_count < TCP_ANSWERS;
+}
+
 void tcp_answer(struct tcp *tcp, const struct tcp_ends *ends, uint32_t route,
                 const struct tcp_header *header)
 {
     struct tcp_saved *saved = tcp->saved;
-    uint16_t at =
-        (uint16_t)((saved->answer_head + saved->answer_count) % TCP_ANSWERS);
 
-    if (saved->answer_count == TCP_ANSWERS) {
+    if (!answer_has_place(tcp, route)) {
         tcp_count(tcp, TCP_TX_NO_ANSWER);
         return;
     }
+    *answer_at(saved, saved->answer_count) =
+        (struct tcp_answer){*ends, route, *header};
     saved->answer_count++;
-    saved->answers[at] = (struct tcp_answer){*ends, route, *header};
 }
 
 void tcp_resets_init(struct tcp *tcp)
@@ -307,8 +363,10 @@ void tcp_resets_init(struct tcp *tcp)
 
 /* RFC 5961 section 7, for segments that need no connection: whoever sends many
  * does not get as many answers.  Each source has its limit, or nearly so: one
- * that all share would tell an attacker whether a segment with a false source
- * was answered with a RST, and would let one host silence the others'. */
+ * that all share would let one host silence the others'.  An attacker with one
+ * address does not see either whether a segment with a false source was
+ * answered with a RST; one that has addresses in all groups may see it by the
+ * group that answers once less. */
 static bool reset_allowed(struct tcp *tcp, const struct tcp_ends *ends)
 {
     struct tcp_ends source = {0};
@@ -329,15 +387,22 @@ static bool reset_allowed(struct tcp *tcp, const struct tcp_ends *ends)
 }
 
 /* Whoever sends segments to nobody takes no places of those who wait for the
- * end of a connection, and none for a route that has no room. */
+ * end of a connection, and none for a route that has no room.  What waits for
+ * such a route silences nobody at the others. */
 static bool reset_has_place(struct tcp *tcp, uint32_t route)
 {
-    if (tcp->saved->answer_count < TCP_ANSWERS / 2 &&
-        tcp_user_has_room(tcp, route)) {
+    if (tcp_user_has_room(tcp, route) &&
+        (tcp->saved->answer_count < SHARE || answers_with_room(tcp) < SHARE)) {
         return true;
     }
     tcp_count(tcp, TCP_TX_NO_ANSWER);
     return false;
+}
+
+bool tcp_reset_allowed(struct tcp *tcp, const struct tcp_ends *ends,
+                       uint32_t route)
+{
+    return reset_has_place(tcp, route) && reset_allowed(tcp, ends);
 }
 
 void tcp_answer_rst(struct tcp *tcp, const struct tcp_rx *rx)
@@ -345,8 +410,7 @@ void tcp_answer_rst(struct tcp *tcp, const struct tcp_rx *rx)
     struct tcp_header header = {.flags = TCP_RST};
 
     if ((rx->header.flags & TCP_RST) != 0 ||
-        !reset_has_place(tcp, rx->packet->route) ||
-        !reset_allowed(tcp, &rx->ends)) {
+        !tcp_reset_allowed(tcp, &rx->ends, rx->packet->route)) {
         return;
     }
     if ((rx->header.flags & TCP_ACK) != 0) {
@@ -378,7 +442,7 @@ bool tcp_answers_send(struct tcp *tcp, unsigned int *budget)
 
     for (uint16_t left = saved->answer_count; left != 0 && *budget != 0;
          left--) {
-        struct tcp_answer *answer = &saved->answers[saved->answer_head];
+        struct tcp_answer *answer = answer_at(saved, 0);
         bool is_sent = tcp_user_has_room(tcp, answer->route) &&
                        tcp_bare_send(tcp, &answer->ends, answer->route,
                                      TCP_NO_ID, &answer->header);

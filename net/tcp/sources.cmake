@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    abort.c
     ack.c
     cc.c
     cc_cubic.c

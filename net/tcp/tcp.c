@@ -142,12 +142,23 @@ struct tcp *tcp_init(void *memory, const struct tcp_config *config,
     return tcp;
 }
 
+/* More connections may time out in one call than RSTs have places. */
+static void make_room(struct tcp *tcp)
+{
+    unsigned int budget = TCP_ANSWERS;
+
+    if (tcp->saved->answer_count == TCP_ANSWERS) {
+        (void)tcp_answers_send(tcp, &budget);
+    }
+}
+
 void tcp_timer(struct tcp *tcp, uint64_t now_us)
 {
     uint16_t node;
 
     tcp_call_begin(tcp, now_us);
     while (deadlines_take(&tcp->deadlines, now_us, &node)) {
+        make_room(tcp);
         if (node < tcp_first_half(tcp)) {
             tcp_conn_timer(tcp, &tcp->conns[node]);
         } else if (node < tcp_first_wait(tcp)) {

@@ -15,7 +15,8 @@
  * The engine has no heap and reads no clock; memory, time and random numbers
  * are handed in.  One thread calls it.  It calls the functions of struct
  * tcp_user from inside its own calls, and these must not call the engine, but
- * for tcp_info(), tcp_counter() and tcp_usage(); it asserts that they do not.
+ * for tcp_info(), tcp_counter(), tcp_usage() and tcp_answer_waits(); it asserts
+ * that they do not.
  *
  * Connections are named by ids.  An id that has ended is never used again for
  * 65535 connections in the same place; calls with such an id do nothing.
@@ -331,7 +332,8 @@ void tcp_input(struct tcp *tcp, const struct tcp_packet *packet,
  */
 bool tcp_transmit(struct tcp *tcp, unsigned int budget, uint64_t now_us);
 
-/** Act on deadlines that have passed. */
+/** Act on deadlines that have passed.  RSTs for which there is no place are
+ * sent inside; all else waits for tcp_transmit(). */
 void tcp_timer(struct tcp *tcp, uint64_t now_us);
 
 /** When tcp_timer() is due next; UINT64_MAX for never. */
@@ -365,11 +367,18 @@ MUST_USE int tcp_listen(struct tcp *tcp, uint16_t port);
 /** End a listener.  Connections stay; half-open ones end with RST. */
 void tcp_unlisten(struct tcp *tcp, int listener);
 
+/** End a listener.  Half-open connections stay, too: the user ends them. */
+void tcp_listen_end(struct tcp *tcp, int listener);
+
 /** Answer a SYN with a SYN-ACK. */
 void tcp_accept(struct tcp *tcp, uint32_t id, uint64_t now_us);
 
 /** Answer a SYN with a RST, also after tcp_accept(). */
 void tcp_reject(struct tcp *tcp, uint32_t id, uint64_t now_us);
+
+/** Answer a SYN as if nobody listened: with a RST if the limits of RSTs to
+ * segments of no connection allow one. */
+void tcp_refuse(struct tcp *tcp, uint32_t id, uint64_t now_us);
 
 /**
  * Open a connection.
@@ -418,6 +427,27 @@ void tcp_close(struct tcp *tcp, uint32_t id, uint64_t now_us);
 
 /** End a connection with a RST.  `ended` is called inside. */
 void tcp_abort(struct tcp *tcp, uint32_t id, uint64_t now_us);
+
+/**
+ * End a connection, or a half-open one, with a RST that leaves now: send() and
+ * `ended` are called inside.
+ *
+ * @return false when send() has not taken the RST: nothing has happened
+ */
+MUST_USE bool tcp_abort_now(struct tcp *tcp, uint32_t id, uint64_t now_us);
+
+/** End a connection, or a half-open one, and send nothing.  `ended` is called
+ * inside. */
+void tcp_abandon(struct tcp *tcp, uint32_t id, uint64_t now_us);
+
+/** Whether a RST or an ACK outside of connections waits to be sent between
+ * these ends. */
+MUST_USE bool tcp_answer_waits(const struct tcp *tcp,
+                               const struct tcp_ends *ends);
+
+/** Whether a segment may leave by this route that belongs to no connection that
+ * the user knows: of an answer that waits, or of TIME-WAIT. */
+MUST_USE bool tcp_route_is_needed(const struct tcp *tcp, uint32_t route);
 
 /** @return false when there is no such connection */
 MUST_USE bool tcp_info(const struct tcp *tcp, uint32_t id,

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "net/tcp/internal.h"
+#include "tests/unit/net/tcp/invariant.h"
 #include "tests/unit/net/tcp/script.h"
 
 enum { FIRST = 0x1005, OTHER = 0x2007 };
@@ -249,6 +251,131 @@ static void test_the_rst_of_an_abort_waits_for_its_route(void **state)
                         "quiet\n");
     script.host->full_route = 0;
     host_settle(script.host);
+    assert_int_equal(frames_check(&script, FIRST), 1);
+    script_end(&script);
+}
+
+/* ---- The places of answers. */
+
+enum { HALVES = 60 };
+
+/* Peers that are half open at a route wait for the RST of a listener that ends
+ * while this route is full. */
+static void script_fill_route(struct script *script)
+{
+    struct tcp_config config = script_config();
+
+    config.connections = config.half_open = 64;
+    script_begin(script, &config, 0xfffffc00, 0xfffff800);
+    script->host->user.has_room = route_has_room;
+    for (uint16_t i = 0; i < HALVES; i++) {
+        segment_from(script, FIRST, (uint16_t)(OTHER_PORT + i),
+                     "< S 0:0(0) win 65535 <mss 1000>\ndrop\n");
+    }
+    script->host->full_route = FIRST;
+    tcp_unlisten(script->host->tcp, 0);
+    host_settle(script->host);
+}
+
+/* What waits for a full route has one half of the places. */
+static void test_a_full_route_has_half_of_the_places(void **state)
+{
+    struct script script;
+
+    (void)state;
+    script_fill_route(&script);
+    for (uint16_t i = 0; i < HALVES; i++) {
+        segment_from(&script, OTHER, (uint16_t)(OTHER_PORT + HALVES + i),
+                     "< . 1:1(0) ack 1 win 512\n");
+    }
+    assert_int_equal(frames_check(&script, OTHER), HALVES);
+    assert_int_equal(tcp_counter(script.host->tcp, TCP_TX_NO_ANSWER),
+                     HALVES - 32);
+    script.host->full_route = 0;
+    host_settle(script.host);
+    assert_int_equal(frames_check(&script, FIRST), 32);
+    script_end(&script);
+}
+
+/* Also if all places were taken while the route had room. */
+static void test_answers_of_a_route_that_fills_up_give_way(void **state)
+{
+    struct tcp_ends ends = {.local_port = 7};
+    struct tcp_header header = {.flags = TCP_RST};
+    struct script script;
+
+    (void)state;
+    script_open_route(&script);
+    script.host->user.has_room = route_has_room;
+    for (uint16_t i = 0; i < TCP_ANSWERS; i++) {
+        ends.remote_port = i;
+        tcp_answer(script.host->tcp, &ends, FIRST, &header);
+    }
+    script.host->full_route = FIRST;
+    for (uint16_t i = 0; i < TCP_ANSWERS; i++) {
+        ends.remote_port = (uint16_t)(TCP_ANSWERS + i);
+        tcp_answer(script.host->tcp, &ends, OTHER, &header);
+    }
+    ends.remote_port = 0;
+    assert_false(tcp_answer_waits(script.host->tcp, &ends));
+    ends.remote_port = TCP_ANSWERS - 1;
+    assert_true(tcp_answer_waits(script.host->tcp, &ends));
+    assert_true(tcp_route_is_needed(script.host->tcp, FIRST));
+    host_settle(script.host);
+    assert_int_equal(frames_check(&script, OTHER), 32);
+    assert_false(tcp_route_is_needed(script.host->tcp, OTHER));
+    script.host->full_route = 0;
+    host_settle(script.host);
+    assert_int_equal(frames_check(&script, FIRST), 32);
+    script_end(&script);
+}
+
+/* More connections than there are places time out in one call: each peer hears
+ * of it, because the route has room. */
+static void test_each_of_many_time_outs_sends_its_rst(void **state)
+{
+    enum { MANY = 100 };
+    struct tcp_config config = script_config();
+    struct script script;
+
+    (void)state;
+    config.connections = MANY;
+    config.half_open = 4;
+    script_begin(&script, &config, 0xfffffc00, 0xfffff800);
+    for (uint16_t i = 0; i < MANY; i++) {
+        script.ends.remote_port = (uint16_t)(OTHER_PORT + i);
+        script_run(&script, "< S 0:0(0) win 65535 <mss 1000>\ndrop\n");
+        script.iss = tcp_check_iss(script.host->tcp, &script.ends);
+        script_run(&script, "< . 1:1(0) ack 1 win 65535\n");
+        tcp_close(script.host->tcp, script.host->established_id,
+                  script.host->now_us);
+        host_settle(script.host);
+        script_run(&script, "drop\n< . 1:1(0) ack 2 win 65535\n");
+    }
+    script.host->now_us += 70000000;
+    host_settle(script.host);
+    assert_int_equal(tcp_counter(script.host->tcp, TCP_TX_RST), MANY);
+    script_run(&script, "drop\n");
+    script_end(&script);
+}
+
+/* A RST that leaves at once, or not at all. */
+static void test_an_abort_now_ends_only_if_the_rst_leaves(void **state)
+{
+    struct script script;
+    struct tcp_info info;
+
+    (void)state;
+    script_open_route(&script);
+    script.host->user.has_room = route_has_room;
+    script.host->full_route = FIRST;
+    assert_false(
+        tcp_abort_now(script.host->tcp, script.id, script.host->now_us));
+    assert_true(tcp_info(script.host->tcp, script.id, &info));
+    script.host->full_route = 0;
+    assert_true(
+        tcp_abort_now(script.host->tcp, script.id, script.host->now_us));
+    assert_false(tcp_info(script.host->tcp, script.id, &info));
     assert_int_equal(frames_check(&script, FIRST), 1);
     script_end(&script);
 }
