@@ -75,6 +75,8 @@ MUST_USE bool toe_set_laddr(struct toe *toe, uint8_t index, uint8_t port,
 
 /** @param ring  1 << ring_log2 bytes, which the engine owns until ENDED */
 MUST_USE bool toe_accept(struct toe *toe, uint32_t tid, void *ring);
+
+/** End a SYN, also after toe_accept(): ENDED follows at once. */
 MUST_USE bool toe_reject(struct toe *toe, uint32_t tid);
 
 /** Send bytes, which belong to the engine until TOE_KIND_SENT. */
@@ -84,6 +86,9 @@ MUST_USE bool toe_send(struct toe *toe, uint32_t tid, const void *data,
 /** Give `len_bytes` of received bytes back. */
 MUST_USE bool toe_credit(struct toe *toe, uint32_t tid, uint32_t len_bytes);
 MUST_USE bool toe_close(struct toe *toe, uint32_t tid, uint64_t cookie);
+
+/** End a connection with RST.  ENDED follows within 3 s, whatever the port
+ * does. */
 MUST_USE bool toe_abort(struct toe *toe, uint32_t tid, uint64_t cookie);
 
 /** Give the TID back, after ENDED and all completions. */

@@ -132,7 +132,7 @@ enum {
 enum toe_kind {
     TOE_KIND_SENT = 1,            /* completes SEND */
     TOE_KIND_CLOSED = 2,          /* completes CLOSE */
-    TOE_KIND_ABORTED = 3,         /* completes ABORT */
+    TOE_KIND_ABORTED = 3,         /* completes ABORT; NO_ROOM: without RST */
     TOE_KIND_ASKED = 4,           /* event: a SYN waits for ACCEPT or REJECT */
     TOE_KIND_ESTABLISHED = 5,     /* event */
     TOE_KIND_DATA = 6,            /* event: VALUE more bytes are in the ring */

@@ -60,12 +60,15 @@ size_t hw_toe_memory_bytes(void)
 
 static void set_timer(struct hw_toe *toe)
 {
-    uint64_t deadline_us = toe->tcp != NULL ? MIN(tcp_deadline(toe->tcp),
-                                                  hw_toe_orphans_due_us(toe))
-                                            : UINT64_MAX;
-    uint64_t deadline_ns =
-        deadline_us > UINT64_MAX / 1000 ? DEV_NO_DEADLINE : deadline_us * 1000;
+    uint64_t deadline_us = UINT64_MAX;
+    uint64_t deadline_ns;
 
+    if (toe->tcp != NULL) {
+        deadline_us = MIN(tcp_deadline(toe->tcp), hw_toe_orphans_due_us(toe));
+        deadline_us = MIN(deadline_us, hw_toe_late_us(toe));
+    }
+    deadline_ns =
+        deadline_us > UINT64_MAX / 1000 ? DEV_NO_DEADLINE : deadline_us * 1000;
     if (deadline_ns != toe->timer_ns) {
         toe->timer_ns = deadline_ns;
         toe->env.set_timer(toe->env.ctx, deadline_ns);
@@ -244,15 +247,27 @@ bool hw_toe_write(struct hw_toe *toe, uint32_t offset, uint32_t value)
 
 /* ---- Running. */
 
-/* RSTs go first: where a path has room, all of them have left. */
+/* Each port is asked again whether it has room. */
+static void begin_run(struct hw_toe *toe)
+{
+    toe->busy = true;
+    toe->blocked = 0;
+    toe->run_us = hw_toe_now_us(toe);
+}
+
+/* What SEND has announced leaves before the RST of an ABORT that follows it.  A
+ * RST that has waited for room goes before data, which may fill the port again
+ * and again. */
 static void transmit_segments(struct hw_toe *toe)
 {
-    toe->blocked = 0; /* each is asked again */
-    if (tcp_transmit(toe->tcp, SEGMENTS_A_RUN, hw_toe_now_us(toe))) {
+    bool has_more = hw_toe_abort_some(toe, true);
+
+    has_more |= tcp_transmit(toe->tcp, SEGMENTS_A_RUN, hw_toe_now_us(toe));
+    hw_toe_settle(toe); /* transmission finds lost words */
+    has_more |= hw_toe_abort_some(toe, false);
+    if (has_more) {
         toe->env.defer(toe->env.ctx);
     }
-    hw_toe_release_ends(toe, false);
-    hw_toe_settle(toe); /* transmission finds lost words */
 }
 
 /* Send what may be sent, report what has happened, and set the timer. */
@@ -262,12 +277,7 @@ static void finish_run(struct hw_toe *toe)
         hw_toe_settle(toe);
         hw_toe_orphans_ask(toe, hw_toe_now_us(toe));
         transmit_segments(toe);
-        if (toe->has_abort_due) {
-            if (hw_toe_abort_some(toe)) {
-                toe->env.defer(toe->env.ctx);
-            }
-            transmit_segments(toe);
-        }
+        hw_toe_release_ends(toe, false);
     }
     hw_toe_report(toe);
     set_timer(toe);
@@ -277,7 +287,7 @@ static void finish_run(struct hw_toe *toe)
 void hw_toe_run(struct hw_toe *toe)
 {
     if (!toe->busy) {
-        toe->busy = true;
+        begin_run(toe);
         hw_toe_take_commands(toe);
         finish_run(toe);
     }
@@ -287,7 +297,7 @@ void hw_toe_timer(struct hw_toe *toe)
 {
     toe->timer_ns = DEV_NO_DEADLINE;
     if (toe->tcp != NULL && !toe->busy) {
-        toe->busy = true;
+        begin_run(toe);
         tcp_timer(toe->tcp, hw_toe_now_us(toe));
         finish_run(toe);
     }
@@ -300,7 +310,7 @@ void hw_toe_rx(struct hw_toe *toe, unsigned int port,
         toe->state.counters[TOE_COUNT_RX_DISABLED] += count;
         return;
     }
-    toe->busy = true;
+    begin_run(toe);
     for (unsigned int i = 0; i < count; i++) {
         hw_toe_take_frame(toe, (uint8_t)port, &frames[i], hw_toe_now_us(toe));
         hw_toe_settle(toe);
@@ -310,8 +320,10 @@ void hw_toe_rx(struct hw_toe *toe, unsigned int port,
 
 void hw_toe_port_ready(struct hw_toe *toe, unsigned int port)
 {
-    (void)port; /* of an aggregate, any */
-    toe->blocked = 0;
+    (void)port;       /* of an aggregate, any */
+    if (!toe->busy) { /* what was refused in this run waits for the next one */
+        toe->blocked = 0;
+    }
     if (toe->tcp != NULL) {
         toe->env.defer(toe->env.ctx);
     }
@@ -373,8 +385,8 @@ static bool conn_is_valid(const struct hw_toe_conn *conn)
            is_truth_value(&conn->has_close) &&
            is_truth_value(&conn->has_abort) &&
            is_truth_value(&conn->abort_due) && is_truth_value(&conn->rst_due) &&
-           is_truth_value(&conn->has_path) && conn->path < HW_TOE_PATHS &&
-           conn->send_first < HW_TOE_SENDS &&
+           is_truth_value(&conn->rst_lost) && is_truth_value(&conn->has_path) &&
+           conn->path < HW_TOE_PATHS && conn->send_first < HW_TOE_SENDS &&
            conn->send_count <= HW_TOE_SENDS &&
            conn->sends_done <= conn->send_count &&
            conn->reported <= conn->received &&
@@ -468,6 +480,7 @@ static void forget_ids(struct hw_toe *toe)
                                          .id = TCP_NO_ID};
             continue;
         }
+        conn->rst_lost |= conn->abort_due || conn->rst_due;
         conn->abort_due = conn->rst_due = false; /* RSTs were not loaded */
         hw_toe_conn_due(toe, conn);
         if (conn->has_path) {

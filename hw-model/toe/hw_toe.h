@@ -64,8 +64,9 @@ struct hw_toe_conn {
     bool is_lost;   /* a memory error: to be aborted */
     bool has_close; /* CLOSE waits for its completion */
     bool has_abort;
-    bool abort_due; /* ABORT or REJECT was taken, and is not done yet */
-    bool rst_due;   /* it is done; the end is reported when its RST has left */
+    bool abort_due; /* to be ended with a RST, which has not left yet */
+    bool rst_due;   /* has ended; the end is reported when its RST has left */
+    bool rst_lost;  /* has ended without the RST that was to leave */
     bool has_path;
     uint16_t generation; /* upper half of the TID; never 0 */
     uint16_t path;
@@ -140,11 +141,13 @@ struct hw_toe {
     bool has_abort_due;    /* a connection may have abort_due */
     bool has_rst_due;      /* a connection may have rst_due */
     uint8_t blocked;       /* ports, one bit each, that have refused a frame */
+    uint64_t run_us;       /* when this run has begun */
     uint64_t timer_ns;     /* the last argument of set_timer() */
     uint16_t rx_path;      /* of the segment that is being taken */
     uint32_t unslotted;    /* a SYN to be rejected; 0: none */
     int8_t tcp_listener[HW_TOE_LISTENERS]; /* that of net/tcp; -1: none */
     uint16_t slot_of[HW_TOE_IDS];          /* by the low half of the id */
+    uint64_t late_us[HW_TOE_SLOTS]; /* abort_due, rst_due: no RST after this */
     uint16_t num_orphans, orphan_next;
     uint8_t orphan_round;
     uint64_t orphan_due_us; /* when the next ones are asked */

@@ -82,9 +82,18 @@ static enum toe_status run_unlisten(struct hw_toe *toe, const uint8_t *cmd,
     if (at < 0 || toe->tcp == NULL) {
         return TOE_BAD_ARGUMENT;
     }
-    tcp_unlisten(toe->tcp, toe->tcp_listener[at]);
+    tcp_listen_end(toe->tcp, toe->tcp_listener[at]);
     toe->tcp_listener[at] = -1;
     toe->state.listeners[at] = 0;
+    for (unsigned int i = 0; i < HW_TOE_SLOTS; i++) {
+        struct hw_toe_conn *conn = &toe->state.conns[i];
+
+        if ((conn->state == TOE_SLOT_ASKED ||
+             conn->state == TOE_SLOT_OPENING) &&
+            conn->local_port == port) {
+            hw_toe_want_abort(toe, conn);
+        }
+    }
     return TOE_OK;
 }
 
@@ -114,28 +123,25 @@ static enum toe_status run_accept(struct hw_toe *toe, const uint8_t *cmd,
     return TOE_OK;
 }
 
-/* See hw_toe_abort_some(). */
-static void want_abort(struct hw_toe *toe, struct hw_toe_conn *conn)
-{
-    conn->abort_due = toe->has_abort_due = true;
-}
-
+/* The place of a SYN is free at once, whatever the port does. */
 static enum toe_status run_reject(struct hw_toe *toe, const uint8_t *cmd,
                                   uint64_t now_us)
 {
     struct hw_toe_conn *conn = conn_find(toe, cmd);
 
-    (void)now_us;
     if (conn == NULL) {
         return TOE_BAD_TID;
     }
     if (conn->state == TOE_SLOT_ENDED || conn->abort_due) {
         return TOE_ENDED;
     }
-    if (conn->state != TOE_SLOT_ASKED) {
+    if (conn->state != TOE_SLOT_ASKED && conn->state != TOE_SLOT_OPENING) {
         return TOE_BAD_STATE;
     }
-    want_abort(toe, conn);
+    if (!tcp_abort_now(toe->tcp, conn->id, now_us)) {
+        tcp_reject(toe->tcp, conn->id, now_us);
+        conn->rst_due = false;
+    }
     return TOE_OK;
 }
 
@@ -237,7 +243,7 @@ static enum toe_status run_abort(struct hw_toe *toe, const uint8_t *cmd,
     if (conn->state == TOE_SLOT_ENDED) {
         hw_toe_conn_due(toe, conn);
     } else {
-        want_abort(toe, conn);
+        hw_toe_want_abort(toe, conn);
     }
     return TOE_OK;
 }

@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-/* Half of the RSTs that net/tcp keeps while a port is blocked. */
-enum { ABORTS_AT_ONCE = 32 };
+enum { ABORTS_A_RUN = 128 };
 
 void hw_toe_conn_due(struct hw_toe *toe, const struct hw_toe_conn *conn)
 {
@@ -45,6 +44,7 @@ void hw_toe_conn_end(struct hw_toe *toe, struct hw_toe_conn *conn,
 {
     conn_rename(toe, conn, TCP_NO_ID);
     conn->state = TOE_SLOT_ENDED;
+    conn->rst_lost |= conn->abort_due && end == TOE_END_STOPPED;
     conn->abort_due = false;
     conn->end = (uint8_t)(conn->is_lost ? TOE_END_LOST_WORD : end);
     conn->ended_due = true;
@@ -218,6 +218,31 @@ static void note_acked(void *ctx, uint32_t id, uint32_t len)
     }
 }
 
+static struct tcp_ends ends_of(const struct hw_toe_conn *conn)
+{
+    return (struct tcp_ends){.local = conn->local,
+                             .remote = conn->remote,
+                             .local_port = conn->local_port,
+                             .remote_port = conn->remote_port};
+}
+
+/* net/tcp has ended a connection by itself.  Its RST may wait for room, and may
+ * have found no place. */
+static void note_rst(struct hw_toe *toe, struct hw_toe_conn *conn)
+{
+    const struct tcp_ends ends = ends_of(conn);
+
+    conn->rst_due = tcp_answer_waits(toe->tcp, &ends);
+    conn->rst_lost |= conn->abort_due && !conn->rst_due;
+    if (conn->rst_due) {
+        toe->has_rst_due = true;
+        if (!conn->abort_due) {
+            toe->late_us[hw_toe_slot(toe, conn)] =
+                hw_toe_now_us(toe) + HW_TOE_RST_US;
+        }
+    }
+}
+
 static void note_ended(void *ctx, uint32_t id, enum tcp_end end)
 {
     static const uint8_t ends[TCP_ENDS] = {
@@ -234,8 +259,8 @@ static void note_ended(void *ctx, uint32_t id, enum tcp_end end)
     if (conn == NULL) {
         return;
     }
-    if (end == TCP_END_ABORTED && conn->state == TOE_SLOT_OPENING) {
-        conn->rst_due = toe->has_rst_due = true; /* also after UNLISTEN */
+    if (end == TCP_END_ABORTED || end == TCP_END_TIMED_OUT) {
+        note_rst(toe, conn);
     }
     hw_toe_conn_end(toe, conn, (enum toe_end)ends[end]);
 }
@@ -262,63 +287,87 @@ struct tcp_user hw_toe_user(struct hw_toe *toe)
     };
 }
 
-/* @return the next connection from `slot` on that is to be aborted and whose
- * RST can leave */
-static struct hw_toe_conn *conn_find_abort(struct hw_toe *toe,
-                                           unsigned int slot)
-{
-    for (; slot < HW_TOE_SLOTS; slot++) {
-        struct hw_toe_conn *conn = &toe->state.conns[slot];
+/* ---- Ends with a RST. */
 
-        if (conn->abort_due && hw_toe_path_has_room(toe, conn->path)) {
-            return conn;
-        }
+void hw_toe_want_abort(struct hw_toe *toe, struct hw_toe_conn *conn)
+{
+    if (!conn->abort_due) {
+        conn->abort_due = toe->has_abort_due = true;
+        toe->late_us[hw_toe_slot(toe, conn)] =
+            hw_toe_now_us(toe) + HW_TOE_RST_US;
     }
-    return NULL;
 }
 
-static bool conn_has_abort_due(const struct hw_toe *toe)
+/* @return false when the RST waits for room */
+static bool conn_abort(struct hw_toe *toe, struct hw_toe_conn *conn,
+                       uint64_t now_us)
 {
-    for (unsigned int i = 0; i < HW_TOE_SLOTS; i++) {
-        if (toe->state.conns[i].abort_due) {
+    conn->abort_due = false;
+    if (!tcp_abort_now(toe->tcp, conn->id, now_us)) {
+        if (now_us < toe->late_us[hw_toe_slot(toe, conn)]) {
+            conn->abort_due = true;
+            return false;
+        }
+        conn->rst_lost = true;
+        tcp_abandon(toe->tcp, conn->id, now_us);
+    }
+    ASSERT(conn->state == TOE_SLOT_ENDED);
+    return true;
+}
+
+bool hw_toe_abort_some(struct hw_toe *toe, bool waited)
+{
+    uint64_t now_us = hw_toe_now_us(toe);
+    uint64_t new_us = toe->run_us + HW_TOE_RST_US; /* begun in this run */
+    unsigned int done = 0;
+    bool waits = false;
+
+    for (unsigned int i = 0; toe->has_abort_due && i < HW_TOE_SLOTS; i++) {
+        struct hw_toe_conn *conn = &toe->state.conns[i];
+
+        if (!conn->abort_due) {
+            continue;
+        }
+        if (done == ABORTS_A_RUN) {
             return true;
         }
+        if (waited && toe->late_us[i] >= new_us) {
+            waits = true;
+        } else if (conn_abort(toe, conn, now_us)) {
+            done++;
+        } else {
+            waits = true;
+        }
     }
+    toe->has_abort_due = waits;
     return false;
 }
 
-bool hw_toe_abort_some(struct hw_toe *toe)
+/* @return whether the RST of a connection that has ended still waits */
+static bool conn_rst_waits(const struct hw_toe *toe,
+                           const struct hw_toe_conn *conn)
 {
-    struct hw_toe_conn *conn = NULL;
-    uint64_t now_us = hw_toe_now_us(toe);
+    const struct tcp_ends ends = ends_of(conn);
 
-    conn = conn_find_abort(toe, 0);
-    for (unsigned int i = 0; conn != NULL && i < ABORTS_AT_ONCE; i++) {
-        if (conn->state == TOE_SLOT_OPEN) {
-            tcp_abort(toe->tcp, conn->id, now_us);
-        } else {
-            tcp_reject(toe->tcp, conn->id, now_us);
-        }
-        ASSERT(conn->state == TOE_SLOT_ENDED && !conn->abort_due);
-        conn->rst_due = toe->has_rst_due = true;
-        conn = conn_find_abort(toe, hw_toe_slot(toe, conn));
-    }
-    toe->has_abort_due = conn_has_abort_due(toe);
-    return conn != NULL;
+    return tcp_answer_waits(toe->tcp, &ends);
 }
 
 void hw_toe_release_ends(struct hw_toe *toe, bool all)
 {
+    uint64_t now_us = hw_toe_now_us(toe);
     bool has_more = false;
 
     for (unsigned int i = 0; toe->has_rst_due && i < HW_TOE_SLOTS; i++) {
         struct hw_toe_conn *conn = &toe->state.conns[i];
+        bool waits;
 
         if (!conn->rst_due) {
             continue;
         }
-        if (all || hw_toe_path_has_room(toe, conn->path)) {
+        waits = all || conn_rst_waits(toe, conn);
+        if (all || !waits || now_us >= toe->late_us[i]) {
             conn->rst_due = false;
+            conn->rst_lost = waits;
             hw_toe_conn_due(toe, conn);
         } else {
             has_more = true;
@@ -327,12 +376,29 @@ void hw_toe_release_ends(struct hw_toe *toe, bool all)
     toe->has_rst_due = has_more;
 }
 
+uint64_t hw_toe_late_us(const struct hw_toe *toe)
+{
+    uint64_t late_us = UINT64_MAX;
+
+    if (!toe->has_abort_due && !toe->has_rst_due) {
+        return UINT64_MAX;
+    }
+    for (unsigned int i = 0; i < HW_TOE_SLOTS; i++) {
+        const struct hw_toe_conn *conn = &toe->state.conns[i];
+
+        if (conn->abort_due || conn->rst_due) {
+            late_us = MIN(late_us, toe->late_us[i]);
+        }
+    }
+    return late_us;
+}
+
 void hw_toe_settle(struct hw_toe *toe)
 {
     uint64_t now_us = hw_toe_now_us(toe);
 
     if (toe->unslotted != TCP_NO_ID) {
-        tcp_reject(toe->tcp, toe->unslotted, now_us);
+        tcp_refuse(toe->tcp, toe->unslotted, now_us);
         toe->unslotted = TCP_NO_ID;
     }
     if (!toe->has_lost) {
@@ -343,7 +409,8 @@ void hw_toe_settle(struct hw_toe *toe)
         struct hw_toe_conn *conn = &toe->state.conns[i];
 
         if (conn->is_lost && conn->id != TCP_NO_ID) {
-            tcp_abort(toe->tcp, conn->id, now_us);
+            hw_toe_want_abort(toe, conn);
+            (void)conn_abort(toe, conn, now_us); /* before the next ACK */
         }
     }
 }

@@ -135,9 +135,10 @@ static bool report_end(struct hw_toe *toe, const uint8_t *page,
                                  .kind = TOE_KIND_CLOSED,
                                  .status = is_closed ? (uint8_t)TOE_OK
                                                      : (uint8_t)TOE_ENDED};
-    const struct entry aborted = {.cookie = conn->abort_cookie,
-                                  .kind = TOE_KIND_ABORTED,
-                                  .status = TOE_OK};
+    const struct entry aborted = {
+        .cookie = conn->abort_cookie,
+        .kind = TOE_KIND_ABORTED,
+        .status = conn->rst_lost ? (uint8_t)TOE_NO_ROOM : (uint8_t)TOE_OK};
     const struct entry ended = {
         .kind = TOE_KIND_ENDED, .status = TOE_OK, .value = conn->end};
 

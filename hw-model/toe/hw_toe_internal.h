@@ -12,7 +12,12 @@
 #include "hw-model/toe/hw_toe.h"
 #include "net/tcp/tcp.h"
 
-enum { HW_TOE_NO_SLOT = 0xffff };
+enum {
+    HW_TOE_NO_SLOT = 0xffff,
+    /* How long the end of a connection waits for room for its RST: longer than
+     * a port takes to drop what a peer's pause holds up (PORT_TX_TIMEOUT). */
+    HW_TOE_RST_US = 3000000,
+};
 
 static inline void hw_toe_count(struct hw_toe *toe, enum toe_counter counter)
 {
@@ -59,16 +64,23 @@ struct tcp_user hw_toe_user(struct hw_toe *toe);
 /* Do what the functions above could not do inside of net/tcp. */
 void hw_toe_settle(struct hw_toe *toe);
 
-/*
- * Abort connections that are due and whose path has room, as many as there are
- * places for their RSTs.
- * @return whether there are more of these: after a transmission
- */
-bool hw_toe_abort_some(struct hw_toe *toe);
+/* End a connection with a RST: see the next one. */
+void hw_toe_want_abort(struct hw_toe *toe, struct hw_toe_conn *conn);
 
-/* RSTs of the connections aborted before have left where the path has room:
- * report the ends of these, or of all. */
+/*
+ * Send RSTs of connections that are to be aborted, where the path has room.
+ * Those that have waited for HW_TOE_RST_US end without a RST.
+ * @param waited  only those that were to be aborted before this run
+ * @return whether this has to go on in a further run
+ */
+bool hw_toe_abort_some(struct hw_toe *toe, bool waited);
+
+/* Report the ends of connections whose RSTs have left net/tcp, or have waited
+ * for too long; or of all. */
 void hw_toe_release_ends(struct hw_toe *toe, bool all);
+
+/* When the next one of these has waited for too long. */
+uint64_t hw_toe_late_us(const struct hw_toe *toe);
 
 /* A connection is over: report it. */
 void hw_toe_conn_end(struct hw_toe *toe, struct hw_toe_conn *conn,

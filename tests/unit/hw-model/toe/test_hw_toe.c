@@ -151,6 +151,14 @@ static uint8_t take_entry(struct bed *bed, uint32_t *tid, uint32_t *value)
     return cqe[TOE_CQE_KIND];
 }
 
+/* @return the status of the entry that was taken last */
+static uint8_t last_status(struct bed *bed)
+{
+    return *(dram_at(bed, CQES) +
+             (size_t)((bed->cq_ci - 1) % (1 << CQ_LOG2)) * QUEUE_CQE_LEN +
+             QUEUE_CQE_STATUS);
+}
+
 /* A segment from the peer, with a payload of 'x'. */
 static void segment_receive(struct bed *bed, uint16_t port, uint8_t flags,
                             uint32_t seq, uint32_t ack, uint32_t len)
@@ -501,6 +509,124 @@ static void test_toe_sends_the_rst_of_an_abort_after_a_flood(void **state)
     assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
 }
 
+/* The peer chooses when its link takes frames: it does not choose how long a
+ * connection takes a place.  The completion says that no RST has left. */
+static void test_toe_ends_an_abort_although_the_link_stays_full(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    bed->resets = 0;
+    bed->room = 0;
+    segment_receive(bed, 8, TCP_SYN, 100, 0, 0); /* its RST blocks the link */
+    assert_int_equal(run_plain(bed, TOE_CMD_ABORT, tid), TOE_OK);
+    for (int i = 0; i < 4; i++) {
+        bed->env.now_ns += 500000000;
+        hw_toe_port_ready(&bed->toe, 0);
+        engine_run(bed);
+        assert_int_equal(take_entry(bed, &other, &value), 0);
+    }
+    assert_in_range(bed->env.deadline_ns, bed->env.now_ns,
+                    bed->env.now_ns + 2000000000);
+    bed->env.now_ns = bed->env.deadline_ns;
+    hw_toe_timer(&bed->toe);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ABORTED);
+    assert_int_equal(last_status(bed), TOE_NO_ROOM);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(value, TOE_END_ABORTED);
+    assert_int_equal(run_plain(bed, TOE_CMD_RELEASE, tid), TOE_OK);
+    bed->room = UINT32_MAX;
+    hw_toe_port_ready(&bed->toe, 0);
+    engine_run(bed);
+    assert_int_equal(bed->resets, 1); /* that of the SYN to nobody */
+}
+
+/* Data of others fill the link again and again: a RST that has waited leaves
+ * before them. */
+static void test_toe_sends_a_rst_that_waits_before_data(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t first, second, other, value;
+        hw_toe_timer(&bed->toe);
+
+    engine_start(bed);
+    first = connect_peer(bed);
+    bed->peer_port++;
+    second = connect_peer(bed);
+    bed->resets = 0;
+    bed->room = 0;
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_SEND, second, TEST_DRAM_BASE, 10000), TOE_OK);
+    assert_int_equal(run_plain(bed, TOE_CMD_ABORT, first), TOE_OK);
+    bed->env.now_ns += 1000000;
+    bed->room = 1;
+    hw_toe_port_ready(&bed->toe, 0);
+    engine_run(bed);
+    assert_int_equal(bed->resets, 1);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ABORTED);
+    assert_int_equal(last_status(bed), TOE_OK);
+    assert_int_equal(other, first);
+}
+
+/* A word of the ring is lost while the RST of an ABORT waits: both are done
+ * when it has left. */
+static void test_toe_lost_word_does_not_overtake_the_rst_of_an_abort(
+    void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    bed->resets = 0;
+    bed->room = 0;
+    segment_receive(bed, 8, TCP_SYN, 100, 0, 0);
+    assert_int_equal(run_plain(bed, TOE_CMD_ABORT, tid), TOE_OK);
+    bed->env.lost = TEST_DRAM_BASE + RING + 4;
+    segment_receive(bed, 7, TCP_ACK, 101, bed->last_seq + 1, 6);
+    assert_int_equal(take_entry(bed, &other, &value), 0);
+    bed->room = UINT32_MAX;
+    hw_toe_port_ready(&bed->toe, 0);
+    engine_run(bed);
+    assert_int_equal(bed->resets, 2);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ABORTED);
+    assert_int_equal(last_status(bed), TOE_OK);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(value, TOE_END_LOST_WORD);
+}
+
+/* A connection that times out tells its peer, too, before it is reported. */
+static void test_toe_reports_a_time_out_after_its_rst_has_left(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value, sends;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    bed->resets = 0;
+    assert_int_equal(run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE, 100),
+                     TOE_OK);
+    for (sends = 0; bed->toe.state.conns[0].state == TOE_SLOT_OPEN; sends++) {
+        assert_in_range(sends, 0, 1000);
+        bed->env.now_ns = bed->env.deadline_ns;
+        if (bed->env.now_ns > UINT64_C(90000000000)) {
+            bed->room = 0;
+        }
+        hw_toe_timer(&bed->toe);
+        engine_run(bed);
+    }
+    assert_int_equal(take_entry(bed, &other, &value), 0);
+    bed->room = UINT32_MAX;
+    hw_toe_port_ready(&bed->toe, 0);
+    engine_run(bed);
+    assert_int_equal(bed->resets, 1);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_SENT);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(value, TOE_END_TIMED_OUT);
+}
+
 /* What waits for its RST ends at once when the engine is switched off. */
 static void test_toe_stopped_reports_aborts_that_wait(void **state)
 {
@@ -516,6 +642,7 @@ static void test_toe_stopped_reports_aborts_that_wait(void **state)
     (void)hw_toe_write(&bed->toe, A_TOE_CTRL, 0);
     engine_run(bed);
     assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ABORTED);
+    assert_int_equal(last_status(bed), TOE_NO_ROOM);
     assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
     assert_int_equal(run_plain(bed, TOE_CMD_RELEASE, tid), TOE_OK);
 }
@@ -688,6 +815,105 @@ static void test_toe_serves_a_port_while_the_other_is_full(void **state)
     assert_int_equal(bed->resets, 1);
     assert_int_not_equal(take_entry(bed, &tid, &value), 0);
     assert_int_equal(tid, first);
+}
+
+/* SYNs from a port that is full wait for their RSTs; those of connections of
+ * the other port leave, also in the kick that ends the listener. */
+static void test_toe_aborts_at_a_port_while_the_other_is_full(void **state)
+{
+    enum { HALVES = 60, OPEN = 10 };
+    struct bed *bed = *state;
+    struct bed other = {.room = UINT32_MAX};
+    uint32_t tids[OPEN], tid, value;
+    unsigned int ends = 0;
+
+    hw_toe_attach_port(
+        &bed->toe, 1, &(struct frame_sink){.ctx = &other, .send = take_frames});
+    engine_start(bed);
+    assert_int_equal(run_laddr(bed, 1, 1, OWN), TOE_OK);
+    for (unsigned int i = 0; i < OPEN; i++) {
+        tids[i] = connect_peer(bed);
+        bed->peer_port++;
+    }
+    bed->port = 1;
+    for (unsigned int i = 0; i < HALVES; i++) {
+        bed->peer_port++;
+        segment_receive(bed, 7, TCP_SYN, 100, 0, 0);
+        assert_int_equal(take_entry(bed, &tid, &value), TOE_KIND_ASKED);
+        assert_int_equal(
+            run_memory(bed, TOE_CMD_ACCEPT, tid, TEST_DRAM_BASE + 2 * RING, 0),
+            TOE_OK);
+    }
+    other.room = 0;
+    bed->resets = 0;
+    for (unsigned int i = 0; i < OPEN; i++) {
+        (void)command_begin(bed, TOE_CMD_ABORT, tids[i]);
+        put_le32(dram_at(bed, PAGE + QUEUE_PAGE_CMD_PI), ++bed->cmd_pi);
+    }
+    assert_int_equal(run_listen(bed, TOE_CMD_UNLISTEN, 7), TOE_OK);
+    assert_int_equal(bed->resets, OPEN);
+    assert_int_equal(other.resets, 0);
+    ends = take_ends(bed);
+    assert_int_equal(ends, OPEN);
+    other.room = UINT32_MAX;
+    hw_toe_port_ready(&bed->toe, 1);
+    engine_run(bed);
+    assert_int_equal(other.resets, HALVES);
+    assert_int_equal(take_ends(bed), HALVES);
+}
+
+/* A SYN of which firmware wants to hear no more gives its place back at once:
+ * its peer asks again, or gets a RST for its next segment. */
+static void test_toe_rejects_at_once_although_the_link_is_full(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value;
+
+    engine_start(bed);
+    segment_receive(bed, 7, TCP_SYN, 100, 0, 0);
+    assert_int_equal(take_entry(bed, &tid, &value), TOE_KIND_ASKED);
+    bed->room = 0;
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_ACCEPT, tid, TEST_DRAM_BASE + RING, 0), TOE_OK);
+    assert_int_equal(run_plain(bed, TOE_CMD_REJECT, tid), TOE_OK);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(other, tid);
+    assert_int_equal(run_plain(bed, TOE_CMD_RELEASE, tid), TOE_OK);
+    bed->room = UINT32_MAX;
+    hw_toe_port_ready(&bed->toe, 0);
+    engine_run(bed);
+    assert_int_equal(bed->resets, 1);
+}
+
+/* The port is ready again inside of a send: what was refused in this run has
+ * not left all the same. */
+static unsigned int refuse_and_become_ready(void *ctx,
+                                            const struct frame_tx *burst,
+                                            unsigned int count)
+{
+    struct bed *bed = ctx;
+    unsigned int taken = take_frames(ctx, burst, count);
+
+    hw_toe_port_ready(&bed->toe, 0);
+    return taken;
+}
+
+static void test_toe_port_is_full_although_it_is_ready_meanwhile(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    hw_toe_attach_port(
+        &bed->toe, 0,
+        &(struct frame_sink){.ctx = bed, .send = refuse_and_become_ready});
+    bed->room = 0;
+    (void)run_plain(bed, TOE_CMD_ABORT, tid);
+    assert_int_equal(bed->toe.state.conns[0].state, TOE_SLOT_OPEN);
+    bed->room = 1;
+    hw_toe_run(&bed->toe);
+    assert_int_equal(bed->toe.state.conns[0].state, TOE_SLOT_ENDED);
 }
 
 TEST_FIXTURE(setup, teardown)
