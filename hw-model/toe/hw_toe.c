@@ -349,7 +349,6 @@ void hw_toe_reset(struct hw_toe *toe)
         state->conns[i].generation = 1;
     }
     toe->tcp = NULL;
-    toe->num_orphans = 0;
     toe->timer_ns = DEV_NO_DEADLINE;
     toe->env.set_timer(toe->env.ctx, DEV_NO_DEADLINE);
     hw_toe_update_irq(toe);
@@ -458,6 +457,14 @@ static bool state_is_valid(const struct hw_toe *toe)
             return false;
         }
     }
+    if (state->num_orphans > HW_TOE_ORPHANS) {
+        return false;
+    }
+    for (unsigned int i = 0; i < state->num_orphans; i++) {
+        if (state->orphans[i].path >= HW_TOE_PATHS) {
+            return false;
+        }
+    }
     return true;
 }
 
@@ -480,8 +487,6 @@ static void forget_ids(struct hw_toe *toe)
                                          .id = TCP_NO_ID};
             continue;
         }
-        conn->rst_lost |= conn->abort_due || conn->rst_due;
-        conn->abort_due = conn->rst_due = false; /* RSTs were not loaded */
         hw_toe_conn_due(toe, conn);
         if (conn->has_path) {
             state->paths[conn->path].refs++;
@@ -489,10 +494,20 @@ static void forget_ids(struct hw_toe *toe)
     }
 }
 
+/* RSTs that waited were not loaded. */
+static void forget_resets(struct hw_toe *toe)
+{
+    for (unsigned int i = 0; i < HW_TOE_SLOTS; i++) {
+        struct hw_toe_conn *conn = &toe->state.conns[i];
+
+        conn->rst_lost |= conn->abort_due || conn->rst_due;
+        conn->abort_due = conn->rst_due = false;
+    }
+}
+
 bool hw_toe_state_loaded(struct hw_toe *toe)
 {
     toe->tcp = NULL;
-    toe->num_orphans = 0;
     toe->busy = false;
     if (!state_is_valid(toe)) {
         hw_toe_reset(toe);
@@ -503,7 +518,10 @@ bool hw_toe_state_loaded(struct hw_toe *toe)
         start_engine(toe);
         hw_toe_listen_again(toe);
         hw_toe_orphans_find(toe);
+    } else {
+        toe->state.num_orphans = 0;
     }
+    forget_resets(toe);
     end_conns(toe);
     toe->timer_ns = DEV_NO_DEADLINE;
     hw_toe_update_irq(toe);

@@ -32,7 +32,9 @@ enum {
     HW_TOE_SECRET_WORDS = 4,
     HW_TOE_COUNTERS = 10,
     HW_TOE_PATHS = 2048,
-    HW_TOE_IDS = 1024 + 64 + 256, /* of net/tcp, by their low halves */
+    HW_TOE_ORPHANS = 2 * HW_TOE_SLOTS, /* of two loads shortly one after the
+                                        * other */
+    HW_TOE_IDS = 1024 + 64 + 256,      /* of net/tcp, by their low halves */
 };
 
 struct tcp; /* net/tcp/tcp.h, which has a name of the C library's */
@@ -93,6 +95,7 @@ struct hw_toe_orphan {
     struct ip_addr local, remote;
     uint16_t local_port, remote_port;
     uint16_t path;
+    uint16_t asked; /* how often */
 };
 
 struct hw_toe_laddr {
@@ -120,6 +123,8 @@ struct hw_toe_state {
     /* Connections that have something to report, one bit each. */
     uint64_t due[HW_TOE_SLOTS / 64];
     uint64_t counters[HW_TOE_COUNTERS];
+    uint16_t num_orphans;
+    struct hw_toe_orphan orphans[HW_TOE_ORPHANS];
 };
 
 struct hw_toe_config {
@@ -148,10 +153,9 @@ struct hw_toe {
     int8_t tcp_listener[HW_TOE_LISTENERS]; /* that of net/tcp; -1: none */
     uint16_t slot_of[HW_TOE_IDS];          /* by the low half of the id */
     uint64_t late_us[HW_TOE_SLOTS]; /* abort_due, rst_due: no RST after this */
-    uint16_t num_orphans, orphan_next;
+    uint16_t orphan_next;
     uint8_t orphan_round;
     uint64_t orphan_due_us; /* when the next ones are asked */
-    struct hw_toe_orphan orphans[HW_TOE_SLOTS];
     struct hw_toe_state state;
 };
 

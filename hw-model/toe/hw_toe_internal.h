@@ -122,7 +122,8 @@ void hw_toe_trace_no_slot(struct hw_toe *toe, const struct tcp_ends *ends);
 
 /* ---- orphans.c: peers whose connections were not loaded. */
 
-/* Remember the peers of all connections in the loaded state. */
+/* Remember the peers of all connections in the loaded state, besides those that
+ * it remembers already.  The paths' references are those of connections. */
 void hw_toe_orphans_find(struct hw_toe *toe);
 void hw_toe_orphans_forget(struct hw_toe *toe);
 

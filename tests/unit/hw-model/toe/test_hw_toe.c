@@ -760,6 +760,85 @@ static void test_toe_remembers_a_path_wherever_there_is_room(void **state)
     assert_int_equal(bed->toe.state.paths[0].refs, 1);
 }
 
+/* A machine is saved again before the peers of the first load were asked: the
+ * link was not up yet. */
+static void test_toe_loaded_twice_asks_the_peers_of_both(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, value;
+
+    engine_start(bed);
+    (void)connect_peer(bed);
+    bed->room = 0;
+    assert_true(hw_toe_state_loaded(&bed->toe));
+    engine_run(bed);
+    assert_int_equal(take_entry(bed, &tid, &value), TOE_KIND_ENDED);
+    assert_int_equal(run_plain(bed, TOE_CMD_RELEASE, tid), TOE_OK);
+    assert_true(hw_toe_state_loaded(&bed->toe));
+    bed->room = UINT32_MAX;
+    bed->sent = 0;
+    engine_run(bed);
+    assert_int_equal(bed->sent, 1);
+    assert_int_equal(bed->last_flags, TCP_ACK);
+    bed->toe.state.orphans[0].path = HW_TOE_PATHS;
+    assert_false(hw_toe_state_loaded(&bed->toe));
+}
+
+/* The RST of a connection that had timed out waited when the machine was
+ * saved. */
+static void test_toe_loaded_asks_peers_whose_rst_has_waited(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    hw_toe_conn_end(&bed->toe, &bed->toe.state.conns[(uint16_t)tid],
+                    TOE_END_TIMED_OUT);
+    bed->toe.state.conns[(uint16_t)tid].rst_due = true;
+    assert_true(hw_toe_state_loaded(&bed->toe));
+    bed->sent = 0;
+    engine_run(bed);
+    assert_int_equal(bed->sent, 1);
+}
+
+/* Peers behind a port that is full are asked later; those of the other port are
+ * not held up. */
+static void test_toe_asks_peers_while_a_port_is_full(void **state)
+{
+    struct bed *bed = *state;
+    struct bed other = {.room = UINT32_MAX};
+    uint16_t path;
+
+    hw_toe_attach_port(
+        &bed->toe, 1, &(struct frame_sink){.ctx = &other, .send = take_frames});
+    engine_start(bed);
+    (void)connect_peer(bed);
+    path = (uint16_t)((bed->toe.state.conns[0].path + 1) % HW_TOE_PATHS);
+    bed->toe.state.paths[path] =
+        (struct hw_toe_path){.port = 1, .is_used = true};
+    for (unsigned int i = 1; i < 3; i++) {
+        bed->toe.state.conns[i] = bed->toe.state.conns[0];
+        bed->toe.state.conns[i].remote_port += 1;
+        bed->toe.state.conns[i].path = path;
+    }
+    bed->room = 0;
+    assert_true(hw_toe_state_loaded(&bed->toe));
+    engine_run(bed);
+    assert_int_equal(other.sent, 2);
+    for (int i = 0; i < 20; i++) {
+        bed->env.now_ns = bed->env.deadline_ns;
+        hw_toe_timer(&bed->toe);
+    }
+    assert_int_equal(other.sent, 10);
+    assert_int_equal(bed->toe.state.num_orphans, 1);
+    bed->room = UINT32_MAX;
+    bed->sent = 0;
+    bed->env.now_ns = bed->env.deadline_ns;
+    hw_toe_timer(&bed->toe);
+    assert_int_equal(bed->sent, 1);
+}
+
 /* Nobody else has an own address (RFC 1122 section 4.2.3.10). */
 static void test_toe_drops_segments_from_own_addresses(void **state)
 {
