@@ -31,7 +31,7 @@ enum {
     HW_TOE_LADDRS = 16,
     HW_TOE_SECRET_WORDS = 4,
     HW_TOE_COUNTERS = 10,
-    HW_TOE_PATHS = 2048,
+    HW_TOE_PATHS = 4096,
     HW_TOE_ORPHANS = 2 * HW_TOE_SLOTS, /* of two loads shortly one after the
                                         * other */
     HW_TOE_IDS = 1024 + 64 + 256,      /* of net/tcp, by their low halves */

@@ -43,44 +43,59 @@ static uint32_t path_hash(const struct hw_toe_state *state,
     return hash ^ hash >> 15;
 }
 
+/* Connections and orphans hold their path; net/tcp sends by the paths of
+ * answers that wait and of TIME-WAIT. */
+static bool path_is_free(const struct hw_toe *toe, uint16_t index)
+{
+    const struct hw_toe_path *path = &toe->state.paths[index];
+
+    return path->refs == 0 &&
+           (!path->is_used || !tcp_route_is_needed(toe->tcp, index));
+}
+
 /* Look at `count` places.  @return whether the path is there; if not, *free is
  * one that may be taken, or -1 */
-static bool path_look(const struct hw_toe_state *state,
+static bool path_look(const struct hw_toe *toe,
                       const struct hw_toe_path *wanted, uint32_t first,
                       uint32_t count, uint16_t *index, int *free)
 {
+    const struct hw_toe_path *paths = toe->state.paths;
+
     *free = -1;
     for (uint32_t i = 0; i < count; i++) {
         uint16_t at = (uint16_t)((first + i) % HW_TOE_PATHS);
 
-        if (path_is(&state->paths[at], wanted)) {
+        if (path_is(&paths[at], wanted)) {
             *index = at;
             return true;
         }
-        if (state->paths[at].refs == 0 &&
-            (*free < 0 ||
-             (!state->paths[at].is_used && state->paths[*free].is_used))) {
+        if ((*free < 0 || (!paths[at].is_used && paths[*free].is_used)) &&
+            path_is_free(toe, at)) {
             *free = at;
         }
     }
     return false;
 }
 
+_Static_assert((int)HW_TOE_PATHS > (int)HW_TOE_SLOTS + (int)HW_TOE_ORPHANS +
+                                       (int)TCP_ANSWERS_MAX +
+                                       (int)TCP_TIME_WAITS_MAX,
+               "one path is free: see path_is_free()");
+
 /*
- * Find a path, or remember it in place of one that no connection uses.  There
- * are more places than connections, so that one is always free, if not near
- * where the path belongs.
+ * Find a path, or remember it in place of one by which nothing is sent.  One is
+ * always free, if not near where the path belongs.
  */
-static uint16_t path_find(struct hw_toe_state *state,
-                          const struct hw_toe_path *wanted)
+static uint16_t path_find(struct hw_toe *toe, const struct hw_toe_path *wanted)
 {
+    struct hw_toe_state *state = &toe->state;
     uint32_t hash = path_hash(state, wanted);
     uint16_t index = 0;
     int free;
 
-    if (path_look(state, wanted, hash, PROBES, &index, &free) ||
+    if (path_look(toe, wanted, hash, PROBES, &index, &free) ||
         (free < 0 &&
-         path_look(state, wanted, hash, HW_TOE_PATHS, &index, &free))) {
+         path_look(toe, wanted, hash, HW_TOE_PATHS, &index, &free))) {
         return index;
     }
     ASSERT(free >= 0);
@@ -183,7 +198,7 @@ void hw_toe_take_frame(struct hw_toe *toe, uint8_t port,
     path.peer = eth.src;
     path.is_tagged = eth.tagged;
     path.tci = (uint16_t)(eth.priority << PCP_SHIFT | eth.vlan);
-    toe->rx_path = path_find(&toe->state, &path);
+    toe->rx_path = path_find(toe, &path);
     packet = (struct tcp_packet){
         .local = ip.dst,
         .remote = ip.src,

@@ -40,7 +40,7 @@ enum {
     TCP_RUNS = 64,       /* ranges in flight that differ, of one connection */
     TCP_RANGES = 16,     /* ranges received early, of one connection */
     TCP_HOLD_PAGES = 33, /* 64 KiB beyond the next byte, at any alignment */
-    TCP_ANSWERS = 64,    /* answers to segments of no connection */
+    TCP_ANSWERS = TCP_ANSWERS_MAX,
     TCP_NO_NODE = 0xffff,
     TCP_NO_PAGE = 0xffff,
 };

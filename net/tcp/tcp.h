@@ -42,6 +42,7 @@ enum {
     TCP_PAGES_MAX = 4096,
     TCP_PIECES_MAX = 4,
     TCP_WINDOW_MAX = 1 << 20,
+    TCP_ANSWERS_MAX = 64, /* RSTs and ACKs outside of connections that wait */
 };
 
 #define TCP_NO_ID 0u

@@ -839,6 +839,62 @@ static void test_toe_asks_peers_while_a_port_is_full(void **state)
     assert_int_equal(bed->sent, 1);
 }
 
+/* As many connections as there are, each with a path of its own, were not
+ * loaded; their slots hold new ones, again with paths of their own. */
+static void test_toe_has_paths_for_orphans_and_connections(void **state)
+{
+    struct bed *bed = *state;
+    struct hw_toe_state *toe = &bed->toe.state;
+
+    engine_start(bed);
+    for (uint16_t i = 0; i < HW_TOE_SLOTS; i++) {
+        toe->conns[i].state = TOE_SLOT_OPEN;
+        toe->conns[i].has_path = true;
+        toe->conns[i].path = i;
+        toe->paths[i] =
+            (struct hw_toe_path){.peer = {{6, 0, 0, 0, 0, 1}}, .is_used = true};
+    }
+    assert_true(hw_toe_state_loaded(&bed->toe));
+    for (uint16_t i = 0; i < HW_TOE_SLOTS; i++) {
+        hw_toe_conn_free(&bed->toe, &toe->conns[i]);
+    }
+    for (uint32_t i = 0; i < HW_TOE_SLOTS; i++) {
+        bed->peer_mac = 0x10000 + i;
+        segment_receive(bed, 7, TCP_SYN, 100, 0, 0);
+        toe->paths[bed->toe.rx_path].refs++; /* of a connection */
+    }
+    for (uint16_t i = 0; i < HW_TOE_SLOTS; i++) {
+        assert_true(toe->paths[i].refs != 0);
+        assert_int_equal(toe->paths[i].peer.bytes[0], 6);
+    }
+}
+
+/* TIME-WAIT answers to the MAC of its peer, although frames from many others
+ * have come meanwhile. */
+static void test_toe_keeps_the_path_of_time_wait(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value, ack;
+
+    engine_start(bed);
+    bed->peer_mac = 0x1234;
+    tid = connect_peer(bed);
+    ack = bed->last_seq + 1;
+    assert_int_equal(run_plain(bed, TOE_CMD_CLOSE, tid), TOE_OK);
+    segment_receive(bed, 7, TCP_ACK | TCP_FIN, 101, ack + 1, 0);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_FINISHED);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_CLOSED);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(run_plain(bed, TOE_CMD_RELEASE, tid), TOE_OK);
+    for (uint32_t i = 0; i < 2 * HW_TOE_PATHS; i++) {
+        bed->peer_mac = 0x10000 + i;
+        segment_receive(bed, 8, TCP_RST, 100, 0, 0);
+    }
+    bed->env.now_ns += 1000000000;
+    segment_receive(bed, 7, TCP_ACK | TCP_FIN, 101, ack + 1, 0);
+    assert_int_equal(get_be32(bed->last_head + 2), 2 + 0x1234);
+}
+
 /* Nobody else has an own address (RFC 1122 section 4.2.3.10). */
 static void test_toe_drops_segments_from_own_addresses(void **state)
 {
