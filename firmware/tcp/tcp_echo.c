@@ -113,7 +113,8 @@ static void asked_refuse(struct tcp_echo *echo, uint32_t tid)
     must_post(toe_reject(echo->toe, tid));
 }
 
-/* The one that has waited longest for its peer's ACK, or NULL. */
+/* The one that has waited longest for its peer's ACK, and does not make room
+ * yet; or NULL. */
 static struct tcp_echo_conn *conn_find_opening(struct tcp_echo *echo)
 {
     struct tcp_echo_conn *oldest = NULL;
@@ -121,7 +122,7 @@ static struct tcp_echo_conn *conn_find_opening(struct tcp_echo *echo)
     for (unsigned int i = 0; i < TCP_ECHO_CONNS; i++) {
         struct tcp_echo_conn *c = &echo->conns[i];
 
-        if (c->state == TCP_ECHO_OPENING &&
+        if (c->state == TCP_ECHO_OPENING && c->next_tid == 0 &&
             (oldest == NULL || c->heard_us < oldest->heard_us)) {
             oldest = c;
         }
@@ -130,23 +131,41 @@ static struct tcp_echo_conn *conn_find_opening(struct tcp_echo *echo)
 }
 
 /* SYNs with false addresses must not keep all places: when none is free, the
- * oldest connection whose peer has not answered makes room. */
-static void take_asked(struct tcp_echo *echo, const struct toe_entry *entry)
+ * oldest connection whose peer has not answered makes room.  It does so at
+ * once, also if its port takes no RST. */
+static void take_asked(struct tcp_echo *echo, uint32_t tid, uint16_t port)
 {
     struct tcp_echo_conn *c = echo->is_listening ? conn_find_free(echo) : NULL;
 
     if (c != NULL) {
-        conn_accept(echo, c, entry->tid, entry->port);
+        conn_accept(echo, c, tid, port);
         return;
     }
     c = echo->is_listening ? conn_find_opening(echo) : NULL;
     if (c == NULL) {
-        asked_refuse(echo, entry->tid);
+        asked_refuse(echo, tid);
         return;
     }
-    c->next_tid = entry->tid;
-    c->next_port = entry->port;
-    conn_abort(echo, c);
+    c->next_tid = tid;
+    c->next_port = port;
+    must_post(toe_reject(echo->toe, c->tid));
+}
+
+/* A connection that was to make room may have become established meanwhile: it
+ * stays, and another one makes room. */
+static void take_established(struct tcp_echo *echo, struct tcp_echo_conn *c)
+{
+    uint32_t next_tid = c->next_tid;
+
+    echo->counters.connections++;
+    if (c->state != TCP_ECHO_OPENING) {
+        return;
+    }
+    c->state = TCP_ECHO_OPEN;
+    c->next_tid = 0;
+    if (next_tid != 0) {
+        take_asked(echo, next_tid, c->next_port);
+    }
 }
 
 /* The place is free, or goes to the SYN that waits for it. */
@@ -181,10 +200,7 @@ static void take_conn_entry(struct tcp_echo *echo, struct tcp_echo_conn *c,
     c->heard_us = echo->now_us;
     switch ((enum toe_kind)entry->kind) {
     case TOE_KIND_ESTABLISHED:
-        echo->counters.connections++;
-        if (c->state == TCP_ECHO_OPENING) {
-            c->state = TCP_ECHO_OPEN;
-        }
+        take_established(echo, c);
         break;
     case TOE_KIND_DATA:
         take_data(echo, c, entry->value);
@@ -231,7 +247,7 @@ bool tcp_echo_take(struct tcp_echo *echo, const struct toe_entry *entry,
         if (entry->port != TCP_ECHO_PORT && entry->port != TCP_DISCARD_PORT) {
             return false;
         }
-        take_asked(echo, entry);
+        take_asked(echo, entry->tid, entry->port);
     } else if (c != NULL) {
         take_conn_entry(echo, c, entry);
     } else {

@@ -333,4 +333,121 @@ static void test_a_transfer_goes_on_after_the_cable_was_pulled(void **state)
     assert_false(conn->is_wrong);
 }
 
+/* ---- A port that is full. */
+
+enum { FALSE_SYNS = 60 };
+
+static unsigned int refuse_frames(void *ctx, const struct frame_tx *burst,
+                                  unsigned int count)
+{
+    (void)ctx;
+    (void)burst;
+    (void)count;
+    return 0;
+}
+
+/* A SYN with a false source, of which the peer does not know, at port 1. */
+static void send_false_syn(struct bed *bed, uint32_t source)
+{
+    uint8_t data[ETH_LEN + IPV4_LEN + TCP_LEN] = {0x02, 0, 0, 0, 0, 1, 0x02,
+                                                  0,    0, 0, 0, 3, 8, 0};
+    const struct tcp_header header = {.src_port = 40000,
+                                      .dst_port = TCP_ECHO_PORT,
+                                      .seq = 100,
+                                      .window = 1000,
+                                      .flags = TCP_SYN};
+    const struct ipv4 ip = {.src = ip_addr_from_v4(0x0b000001 + source),
+                            .dst = ip_addr_from_v4(BED_OWN),
+                            .total_len_bytes = IPV4_LEN + TCP_LEN,
+                            .ttl = 64,
+                            .protocol = IP_PROTOCOL_TCP};
+    uint8_t *tcp = data + ETH_LEN + IPV4_LEN;
+    const struct frame_rx frame = {.data = data, .len_bytes = sizeof(data)};
+
+    ipv4_emit(&ip, data + ETH_LEN);
+    (void)tcp_header_emit(&header, tcp);
+    put_be16(tcp + TCP_CHECKSUM, 0);
+    put_be16(tcp + TCP_CHECKSUM, tcp_checksum(&ip.src, &ip.dst, tcp, TCP_LEN));
+    hw_toe_rx(&bed->hw, 1, &frame, 1);
+    model_settle();
+    bed->turn(bed);
+}
+
+static void fill_places(struct bed *bed)
+{
+    const struct ip_addr own = ip_addr_from_v4(BED_OWN);
+
+    hw_toe_attach_port(&bed->hw, 1,
+                       &(struct frame_sink){.ctx = bed, .send = refuse_frames});
+    assert_true(toe_set_laddr(&bed->toe, 1, 1, own.bytes, 0xffff));
+    toe_kick(&bed->toe);
+    for (uint16_t i = 0; i < TCP_ECHO_CONNS - FALSE_SYNS; i++) {
+        (void)bed_connect(bed, TCP_ECHO_PORT, (uint16_t)(40000 + i),
+                          HOST_PATTERN);
+        bed_pass(bed, SECOND / 100);
+    }
+    for (uint32_t i = 0; i < FALSE_SYNS; i++) {
+        send_false_syn(bed, i);
+    }
+    assert_int_equal(echo_of(bed)->used, TCP_ECHO_CONNS);
+}
+
+/* Places whose port takes no RST are free at once for honest peers of the other
+ * port, and established connections keep theirs. */
+static void test_syns_behind_a_full_port_keep_nobody_out(void **state)
+{
+    struct bed *bed = *state;
+
+    fill_places(bed);
+    for (uint16_t i = 0; i < 10; i++) {
+        uint32_t id = bed_connect(bed, TCP_ECHO_PORT, (uint16_t)(50000 + i),
+                                  HOST_PATTERN);
+
+        bed_pass(bed, SECOND / 100);
+        assert_int_equal(bed->peer->established_id, id);
+    }
+    assert_int_equal(echo_of(bed)->used, TCP_ECHO_CONNS);
+    assert_int_equal(echo_of(bed)->counters.refused, 0);
+    assert_int_equal(bed->peer->ended_count, 0);
+}
+
+/* Peers of the other port are reset at once when the services are switched off,
+ * and the services come to an end although the full port stays so. */
+static void test_switching_off_ends_although_a_port_stays_full(void **state)
+{
+    struct bed *bed = *state;
+
+    fill_places(bed);
+    assert_true(tcp_echo_listen(echo_of(bed), false));
+    bed_pass(bed, SECOND / 100);
+    assert_int_equal(bed->peer->ended_count, TCP_ECHO_CONNS - FALSE_SYNS);
+    assert_int_equal(bed->peer->end, TCP_END_RESET);
+    assert_int_equal(echo_of(bed)->used, FALSE_SYNS);
+    bed_pass(bed, 4 * SECOND);
+    expect_idle(bed);
+}
+
+/* The oldest connection that is to make room becomes established meanwhile: it
+ * stays, and another one makes room. */
+static void test_a_place_that_is_established_meanwhile_stays(void **state)
+{
+    struct bed *bed = *state;
+    struct tcp_echo *echo = echo_of(bed);
+    struct toe_entry asked = {.kind = TOE_KIND_ASKED, .port = TCP_ECHO_PORT};
+    struct toe_entry established = {.kind = TOE_KIND_ESTABLISHED};
+
+    fill_places(bed);
+    asked.tid = 0x00010000 + TOE_SLOTS - 1; /* of which the engine knows not */
+    established.tid = echo->conns[TCP_ECHO_CONNS - FALSE_SYNS].tid;
+    assert_true(tcp_echo_take(echo, &asked, model.env.now_ns / 1000));
+    assert_int_equal(echo->conns[TCP_ECHO_CONNS - FALSE_SYNS].next_tid,
+                     asked.tid);
+    assert_true(tcp_echo_take(echo, &established, model.env.now_ns / 1000));
+    assert_int_equal(echo->conns[TCP_ECHO_CONNS - FALSE_SYNS].state,
+                     TCP_ECHO_OPEN);
+    assert_int_equal(echo->conns[TCP_ECHO_CONNS - FALSE_SYNS].next_tid, 0);
+    assert_int_equal(echo->conns[TCP_ECHO_CONNS - FALSE_SYNS + 1].next_tid,
+                     asked.tid);
+}
+
 TEST_FIXTURE(setup, teardown)
