@@ -187,6 +187,13 @@ static unsigned int find_bytes(void *ctx, uint32_t id, uint64_t offset,
     return count;
 }
 
+static bool has_lost(void *ctx, uint32_t id)
+{
+    const struct hw_toe_conn *conn = hw_toe_conn_of(ctx, id);
+
+    return conn != NULL && conn->is_lost;
+}
+
 static void note_finished(void *ctx, uint32_t id)
 {
     struct hw_toe *toe = ctx;
@@ -280,6 +287,7 @@ struct tcp_user hw_toe_user(struct hw_toe *toe)
         .asked = note_asked,
         .established = note_established,
         .deliver = take_bytes,
+        .has_lost = has_lost,
         .finished = note_finished,
         .acked = note_acked,
         .ended = note_ended,

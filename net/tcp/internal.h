@@ -383,6 +383,7 @@ void tcp_user_asked(struct tcp *tcp, uint32_t id, uint32_t listener,
 void tcp_user_established(struct tcp *tcp, uint32_t id, uint32_t asked);
 void tcp_user_deliver(struct tcp *tcp, uint32_t id, const uint8_t *data,
                       uint32_t len);
+bool tcp_user_has_lost(struct tcp *tcp, uint32_t id);
 void tcp_user_finished(struct tcp *tcp, uint32_t id);
 void tcp_user_acked(struct tcp *tcp, uint32_t id, uint32_t len);
 void tcp_user_ended(struct tcp *tcp, uint32_t id, enum tcp_end end);

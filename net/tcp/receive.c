@@ -161,6 +161,9 @@ static void take_next(struct tcp *tcp, struct tcp_conn *conn,
 {
     if (rx->len != 0) {
         tcp_user_deliver(tcp, tcp_conn_id(tcp, conn), rx->data, rx->len);
+        if (tcp_user_has_lost(tcp, tcp_conn_id(tcp, conn))) {
+            return;
+        }
         advance_next(tcp, conn, rx->len);
         delay_ack(tcp, conn);
     }
@@ -172,7 +175,8 @@ static void take_next(struct tcp *tcp, struct tcp_conn *conn,
         drain_ranges(tcp, conn);
         conn->ack_due = true;
     }
-    if (conn->fin_early && conn->fin_seq == conn->rcv_nxt) {
+    if (conn->fin_early && conn->fin_seq == conn->rcv_nxt &&
+        !tcp_user_has_lost(tcp, tcp_conn_id(tcp, conn))) {
         conn->rcv_nxt++;
         conn->rcv_edge = seq_max(conn->rcv_edge, conn->rcv_nxt);
         conn->range_count = 0;

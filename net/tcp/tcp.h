@@ -218,6 +218,13 @@ struct tcp_user {
      * and nothing is sent after send() has returned false.
      */
     bool (*has_room)(void *ctx, uint32_t route);
+
+    /*
+     * Whether bytes that were delivered have been lost since (an error of the
+     * memory): they are not acknowledged then, and neither is a FIN that
+     * follows.  The user aborts the connection.  NULL: none are ever lost.
+     */
+    bool (*has_lost)(void *ctx, uint32_t id);
 };
 
 struct tcp_config {

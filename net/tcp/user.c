@@ -68,6 +68,19 @@ void tcp_user_deliver(struct tcp *tcp, uint32_t id, const uint8_t *data,
     tcp->in_user = false;
 }
 
+bool tcp_user_has_lost(struct tcp *tcp, uint32_t id)
+{
+    bool has_lost;
+
+    if (tcp->user->has_lost == NULL) {
+        return false;
+    }
+    tcp->in_user = true;
+    has_lost = tcp->user->has_lost(tcp->user->ctx, id);
+    tcp->in_user = false;
+    return has_lost;
+}
+
 void tcp_user_finished(struct tcp *tcp, uint32_t id)
 {
     tcp->in_user = true;

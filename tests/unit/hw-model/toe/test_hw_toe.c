@@ -379,6 +379,30 @@ static void test_toe_ends_a_connection_whose_ring_has_a_lost_word(void **state)
     assert_true(bed->last_flags & TCP_RST);
 }
 
+/* The FIN may come in the segment whose bytes were lost: the peer gets a RST,
+ * and no ACK of either, also if this side has closed before. */
+static void test_toe_takes_no_fin_after_a_lost_word(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value, ack;
+    unsigned int sent;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    ack = bed->last_seq + 1;
+    assert_int_equal(run_plain(bed, TOE_CMD_CLOSE, tid), TOE_OK);
+    segment_receive(bed, 7, TCP_ACK, 101, ack + 1, 0); /* FIN-WAIT-2 */
+    bed->env.lost = TEST_DRAM_BASE + RING + 4;
+    sent = bed->sent;
+    segment_receive(bed, 7, TCP_ACK | TCP_FIN, 101, ack + 1, 6);
+    assert_int_equal(bed->sent, sent + 1);
+    assert_true(bed->last_flags & TCP_RST);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_CLOSED);
+    assert_int_equal(last_status(bed), TOE_ENDED);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(value, TOE_END_LOST_WORD);
+}
+
 static void test_toe_loaded_ends_its_connections_and_listens(void **state)
 {
     struct bed *bed = *state;
@@ -525,6 +549,7 @@ static void test_toe_ends_an_abort_although_the_link_stays_full(void **state)
     for (int i = 0; i < 4; i++) {
         bed->env.now_ns += 500000000;
         hw_toe_port_ready(&bed->toe, 0);
+        hw_toe_timer(&bed->toe);
         engine_run(bed);
         assert_int_equal(take_entry(bed, &other, &value), 0);
     }
@@ -549,7 +574,6 @@ static void test_toe_sends_a_rst_that_waits_before_data(void **state)
 {
     struct bed *bed = *state;
     uint32_t first, second, other, value;
-        hw_toe_timer(&bed->toe);
 
     engine_start(bed);
     first = connect_peer(bed);
