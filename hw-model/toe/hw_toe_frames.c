@@ -152,18 +152,13 @@ static bool is_own(const struct hw_toe_state *state, uint8_t port,
     return false;
 }
 
-/* Nobody else has an own address, and nobody has that of all (RFC 1122 section
- * 4.2.3.10); net/tcp drops groups. */
-static bool source_makes_sense(const struct hw_toe_state *state,
-                               const struct ip_addr *ip)
+/* Nobody else has an own address on this port and VLAN; on another one, where
+ * addresses may overlap, somebody may.  Nobody has that of all (RFC 1122
+ * section 4.2.3.10); net/tcp drops groups. */
+static bool source_makes_sense(const struct hw_toe_state *state, uint8_t port,
+                               uint16_t vlan, const struct ip_addr *ip)
 {
-    for (unsigned int i = 0; i < HW_TOE_LADDRS; i++) {
-        if (state->laddrs[i].is_used &&
-            ip_addr_equal(&state->laddrs[i].ip, ip)) {
-            return false;
-        }
-    }
-    return !ip_addr_is_loopback(ip) &&
+    return !is_own(state, port, vlan, ip) && !ip_addr_is_loopback(ip) &&
            (!ip_addr_is_v4(ip) || get_be32(ip->bytes + 12) != UINT32_MAX);
 }
 
@@ -175,6 +170,7 @@ void hw_toe_take_frame(struct hw_toe *toe, uint8_t port,
     struct tcp_packet packet;
     struct eth eth;
     size_t header;
+    uint16_t vlan;
 
     hw_toe_count(toe, TOE_COUNT_RX_FRAMES);
     if (!eth_parse(&eth, frame->data, frame->len_bytes)) {
@@ -187,10 +183,10 @@ void hw_toe_take_frame(struct hw_toe *toe, uint8_t port,
         hw_toe_count(toe, TOE_COUNT_RX_MALFORMED);
         return;
     }
+    vlan = eth.vlan != 0 ? eth.vlan : (uint16_t)UNTAGGED;
     if (mac_addr_is_multicast(&eth.dst) || mac_addr_is_multicast(&eth.src) ||
-        !is_own(&toe->state, port, eth.vlan != 0 ? eth.vlan : UNTAGGED,
-                &ip.dst) ||
-        !source_makes_sense(&toe->state, &ip.src)) {
+        !is_own(&toe->state, port, vlan, &ip.dst) ||
+        !source_makes_sense(&toe->state, port, vlan, &ip.src)) {
         hw_toe_count(toe, TOE_COUNT_RX_ADDRESS);
         return;
     }
