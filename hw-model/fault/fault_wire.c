@@ -104,7 +104,7 @@ static void invert_bit(uint8_t *data, uint32_t len,
     }
 }
 
-/* The receiver drops the segment, whatever its checksum was. */
+/* The receiver drops the segment, unless its checksum was wrong by this bit. */
 static void break_checksum(uint8_t *tcp)
 {
     tcp[TCP_CHECKSUM + 1] ^= 1;
