@@ -397,6 +397,7 @@ static void test_toe_takes_no_fin_after_a_lost_word(void **state)
     segment_receive(bed, 7, TCP_ACK | TCP_FIN, 101, ack + 1, 6);
     assert_int_equal(bed->sent, sent + 1);
     assert_true(bed->last_flags & TCP_RST);
+    assert_int_equal(get_be32(bed->last_head + ETH_LEN + IPV4_LEN + 8), 101);
     assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_CLOSED);
     assert_int_equal(last_status(bed), TOE_ENDED);
     assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
