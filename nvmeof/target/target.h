@@ -465,12 +465,12 @@ void nvmf_qpair_confirm(struct nvmf_target *target, uint16_t qpair);
 
 /**
  * nvmf_qpair_reserve() has found no resources for a request: choose a queue
- * pair of the same transport that has to go, because its host has proven no
- * identity and another address has its share already.
+ * pair that has to go, because its host has proven no identity and another
+ * address has its share already.  The target ends those of other transports.
  *
- * @param qpair  set to the queue pair, whose connection the transport ends at
+ * @param qpair  set to one of the same transport, which ends its connection at
  *               once and without waiting for the peer
- * @return false when there is none
+ * @return false when there is none, or when those of others have to end first
  */
 MUST_USE bool nvmf_qpair_displace(struct nvmf_target *target,
                                   const struct nvmf_qpair_params *params,

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
+#include "nvmeof/target/make_room.h"
 #include "nvmeof/wire/identify.h"
 
-/* How long a connection may take to end, and the age below which one without
- * Connect keeps its place. */
-enum { END_US = 5000000, YOUNG_US = 1000000 };
+/* How long a connection may take to end. */
+enum { END_US = 5000000 };
 
 /* Where each state may go. */
 static const uint8_t queue_next[TCP_QUEUE_STATES] = {
@@ -247,48 +247,30 @@ static void queue_drained(void *ctx, uint16_t qpair)
 
 /* ---- New connections. */
 
-static bool is_unconnected(const struct nvme_tcp_queue *queue)
+/* Whether there are as many connections as there may be.  Handshakes do not
+ * count, and not those that end without waiting for their peers. */
+static bool is_full(const struct nvme_tcp *tcp)
 {
-    return (queue->state == TCP_QUEUE_OPENING ||
-            queue->state == TCP_QUEUE_OPEN) &&
-           !queue->is_connected;
-}
-
-/*
- * Make room for a new connection: end the oldest one without Connect of its
- * host if that has too many, or the oldest of all if few connections are free.
- */
-static void limit_unconnected(struct nvme_tcp *tcp, const uint8_t *host)
-{
-    struct nvme_tcp_queue *oldest = NULL, *oldest_of_host = NULL;
-    unsigned int of_host = 0;
+    unsigned int open = 0;
 
     for (unsigned int i = 0; i < NVME_TCP_QUEUES; i++) {
-        struct nvme_tcp_queue *queue = &tcp->queues[i];
+        open += tcp->queues[i].state > TCP_QUEUE_OPENING &&
+                tcp->queues[i].state < TCP_QUEUE_ABORTING;
+    }
+    return open >= NVME_TCP_OPEN_MAX;
+}
 
-        if (!is_unconnected(queue)) {
-            continue;
+/* Make room for a connection whose peer receives at its address: end one of a
+ * host without proof.  @return whether there is room */
+static bool make_room(struct nvme_tcp *tcp, const uint8_t *host)
+{
+    while (is_full(tcp)) {
+        if (!nvmf_qpair_displace_tcp(tcp->config.target, host, tcp->now_us)) {
+            return false;
         }
-        if (oldest == NULL || queue->asked_us < oldest->asked_us) {
-            oldest = queue;
-        }
-        if (memcmp(queue->event.host, host, sizeof(queue->event.host)) != 0) {
-            continue;
-        }
-        of_host++;
-        if (oldest_of_host == NULL ||
-            queue->asked_us < oldest_of_host->asked_us) {
-            oldest_of_host = queue;
-        }
+        tcp->counters[NVME_TCP_DISPLACED]++;
     }
-    if (of_host >= NVME_TCP_UNCONNECTED_PER_HOST) {
-        oldest = oldest_of_host;
-    } else if (tcp->queues_used + NVME_TCP_FREE_MIN <= NVME_TCP_QUEUES ||
-               oldest == NULL || tcp->now_us - oldest->asked_us < YOUNG_US) {
-        return;
-    }
-    tcp->counters[NVME_TCP_EVICTED]++;
-    tcp_queue_abort(oldest);
+    return true;
 }
 
 static struct nvme_tcp_queue *take_queue(struct nvme_tcp *tcp)
@@ -319,7 +301,6 @@ static void queue_init(struct nvme_tcp_queue *queue, uint32_t id,
     queue->has_abort = false;
     queue->was_closed = false;
     queue->was_aborted = false;
-    queue->asked_us = tcp->now_us;
     queue->heard_us = tcp->now_us;
     queue->rules = (struct tcp_pdu_rules){.data_max = NVME_TCP_H2C_MAX};
     queue->hpda = 0;
@@ -350,7 +331,6 @@ uint16_t nvme_tcp_asked(struct nvme_tcp *tcp, uint32_t id,
     struct nvme_tcp_queue *queue = NULL;
 
     if (tcp->is_on) {
-        limit_unconnected(tcp, peer->host);
         queue = take_queue(tcp);
     }
     if (queue == NULL) {
@@ -394,7 +374,7 @@ static void queue_established(struct nvme_tcp_queue *queue)
     struct nvme_tcp *tcp = queue->tcp;
 
     tcp->counters[NVME_TCP_CONNECTIONS]++;
-    if (!qpair_reserve(queue)) {
+    if (!make_room(tcp, queue->event.host) || !qpair_reserve(queue)) {
         tcp->counters[NVME_TCP_REFUSED]++;
         tcp_queue_abort(queue);
         return;

@@ -78,7 +78,7 @@ struct nvme_tcp_usage nvme_tcp_usage(const struct nvme_tcp *tcp);
 enum nvme_tcp_counter {
     NVME_TCP_CONNECTIONS,    /* whose handshake was completed */
     NVME_TCP_REFUSED,        /* no connection or no queue pair was free */
-    NVME_TCP_EVICTED,        /* ended without Connect, to make room */
+    NVME_TCP_DISPLACED,      /* ended without proof, to make room */
     NVME_TCP_SILENT,         /* ended because the peer was silent */
     NVME_TCP_TERMS_SENT,     /* C2HTermReq */
     NVME_TCP_TERMS_RECEIVED, /* H2CTermReq */

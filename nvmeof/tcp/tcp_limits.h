@@ -6,7 +6,11 @@
 #include "nvmeof/limits.h"
 
 enum {
-    NVME_TCP_QUEUES = 256, /* connections, each with one NVMe queue */
+    NVME_TCP_OPEN_MAX = 256, /* each with one NVMe queue */
+    /* Handshakes, whose peers may have forged their addresses, have places of
+     * their own.  Connections that are being ended use them, too. */
+    NVME_TCP_HANDSHAKES = 64,
+    NVME_TCP_QUEUES = NVME_TCP_OPEN_MAX + NVME_TCP_HANDSHAKES,
 
     /* Requests of all queues.  A queue takes no more than twice its depth: one
      * running command and one unacknowledged response for each SQ entry. */
@@ -37,11 +41,6 @@ enum {
     NVME_TCP_MEMORY_BYTES = NVME_TCP_QUEUES * NVME_TCP_QUEUE_BYTES,
 
     NVME_TCP_H2C_MAX = 262144, /* MAXH2CDATA: a multiple of 4 */
-
-    /* Connections of one address whose Connect has not been accepted. */
-    NVME_TCP_UNCONNECTED_PER_HOST = 32,
-    /* When fewer connections are free, the oldest one without Connect ends. */
-    NVME_TCP_FREE_MIN = 16,
 };
 
 _Static_assert(NVME_TCP_RING_LEN % NVME_TCP_SLOT_LEN == 0 &&

@@ -109,7 +109,6 @@ struct nvme_tcp_queue {
     bool was_closed, was_aborted; /* CLOSE or ABORT was given to the socket, */
     bool has_close, has_abort;    /* and is not completed */
     struct nvme_tcp_queue *next_step;
-    uint64_t asked_us;
     uint64_t heard_us;  /* when bytes or acknowledgements came last */
     uint64_t ending_us; /* when it began to end */
     struct tcp_pdu_rules rules;

@@ -44,6 +44,9 @@ uint16_t qpair_max_depth(uint16_t qid);
 MUST_USE bool qpair_size_from_connect(struct nvmf_target *target,
                                       uint16_t qpair, uint16_t qid,
                                       uint16_t depth, struct nvmf_ctrl *ctrl);
+
+/* Connect has failed: give back what it was charged. */
+void qpair_forget_size(struct nvmf_target *target, uint16_t qpair);
 void qpair_connect(struct nvmf_target *target, uint16_t qpair, uint8_t ctrl,
                    bool is_trusted);
 void qpair_disconnect(struct nvmf_target *target, uint16_t qpair);
@@ -76,6 +79,12 @@ uint16_t share_count(const struct nvmf_target *target, const uint8_t *host);
  */
 uint16_t share_choose(const struct nvmf_target *target, share_filter *may_go,
                       const uint8_t *except);
+
+/* displace.c: a Connect finds too little of the queue budget.  End queue pairs
+ * without proof that have this much of it, by the shares of addresses.  It is
+ * free when their connections have ended, so this Connect fails. */
+void displace_for_connect(struct nvmf_target *target, uint16_t qpair,
+                          uint16_t charge);
 
 /* host_auth.c */
 void auth_init(struct nvmf_auths *auths);

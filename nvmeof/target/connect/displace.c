@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which queue pair without proof has to go for another one, as a transport
- * asks: see share.c.
+ * Which queue pair without proof has to go for another one: see share.c.  What
+ * runs out may be used by the queue pairs of any transport.
  */
 #include "nvmeof/target/connect/connect.h"
 
 #include <string.h>
+
+#include "nvmeof/target/make_room.h"
 
 enum {
     FEW = 4, /* of one address */
@@ -31,27 +33,101 @@ static bool goes_before(const struct nvmf_target *target,
            (is_old || qpair->of_address > FEW);
 }
 
-/* Note that a queue pair has to go.  @return its transport ends it now */
-static bool displace_queue(struct nvmf_target *target, uint16_t index,
-                           const struct nvmf_transport *transport)
+static bool is_ending(const struct nvmf_qpair *qpair)
 {
-    if (index == NO_QPAIR || target->qpair[index].transport != transport) {
-        return false;
+    return qpair->state == QPAIR_CLOSING || qpair->state == QPAIR_DRAINING;
+}
+
+/* Whether a queue pair gives something back that runs out.  One that is ending
+ * has been displaced before, or gives it back without that. */
+static bool is_staying(const struct nvmf_target *target,
+                       const struct nvmf_qpair *qpair)
+{
+    (void)target;
+    return !is_ending(qpair);
+}
+
+static bool has_charge(const struct nvmf_target *target,
+                       const struct nvmf_qpair *qpair)
+{
+    return qpair->charge != 0 && is_staying(target, qpair);
+}
+
+/* @return a queue pair that has to go for one of this host, or NO_QPAIR */
+static uint16_t choose_queue(struct nvmf_target *target, share_filter *may_go,
+                             const uint8_t *host)
+{
+    uint16_t index = share_choose(target, may_go, host);
+
+    if (index == NO_QPAIR ||
+        !goes_before(target, &target->qpair[index], host)) {
+        return NO_QPAIR;
     }
     target->shares.displaced++;
     auth_displace(target, index);
-    return true;
+    return index;
+}
+
+void displace_for_connect(struct nvmf_target *target, uint16_t index,
+                          uint16_t charge)
+{
+    uint32_t freed = 0;
+
+    while (freed < charge) {
+        uint16_t other =
+            choose_queue(target, has_charge, target->qpair[index].host);
+
+        if (other == NO_QPAIR) {
+            return;
+        }
+        freed += target->qpair[other].charge;
+        qpair_end_silent(target, other);
+    }
 }
 
 bool nvmf_qpair_displace(struct nvmf_target *target,
                          const struct nvmf_qpair_params *params,
                          uint64_t now_us, uint16_t *index)
 {
+    const struct nvmf_qpair_hints *hints = params->hints;
+    bool is_full = target->qpair_count >= NVMF_MAX_QPAIRS;
+    uint32_t wanted = is_full || hints == NULL ? 1 : hints->sqsize + 1u;
+    uint32_t freed = 0;
+
     target->now_us = now_us;
-    *index = share_choose(target, NULL, params->host);
-    return *index != NO_QPAIR &&
-           goes_before(target, &target->qpair[*index], params->host) &&
-           displace_queue(target, *index, params->transport);
+    while (freed < wanted) {
+        *index = choose_queue(target, is_full ? is_staying : has_charge,
+                              params->host);
+        if (*index == NO_QPAIR) {
+            return false;
+        }
+        if (target->qpair[*index].transport == params->transport) {
+            return true;
+        }
+        /* Another transport needs time to end its connection. */
+        freed += is_full ? 1u : target->qpair[*index].charge;
+        qpair_end_silent(target, *index);
+    }
+    return false;
+}
+
+static bool is_of_tcp(const struct nvmf_target *target,
+                      const struct nvmf_qpair *qpair)
+{
+    return qpair->transport->trtype == TRTYPE_TCP && is_staying(target, qpair);
+}
+
+bool nvmf_qpair_displace_tcp(struct nvmf_target *target, const uint8_t *host,
+                             uint64_t now_us)
+{
+    uint16_t index;
+
+    target->now_us = now_us;
+    index = choose_queue(target, is_of_tcp, host);
+    if (index != NO_QPAIR) {
+        qpair_end_silent(target, index);
+    }
+    return index != NO_QPAIR;
 }
 
 bool nvmf_qpair_displace_address(struct nvmf_target *target,
@@ -70,5 +146,10 @@ bool nvmf_qpair_displace_address(struct nvmf_target *target,
     while (!share_is_address(&target->qpair[*index], address)) {
         *index = target->qpair[*index].next_listed;
     }
-    return displace_queue(target, *index, params->transport);
+    if (target->qpair[*index].transport != params->transport) {
+        return false;
+    }
+    target->shares.displaced++;
+    auth_displace(target, *index);
+    return true;
 }

@@ -84,11 +84,17 @@ static uint16_t connect_admin(struct nvmf_target *target,
     }
     if (!qpair_size_from_connect(target, req->qpair, 0,
                                  (uint16_t)(connect->sqsize + 1), NULL)) {
+        displace_for_connect(target, req->qpair, NVMF_ADMIN_DEPTH);
         return NVME_SC_CONNECT_BUSY;
     }
     *ctrl = ctrl_create(target, is_discovery, request_qpair(target, req), data,
                         connect->kato_ms);
-    return *ctrl == NO_CTRL ? NVME_SC_CONNECT_BUSY : NVME_SC_SUCCESS;
+    if (*ctrl == NO_CTRL) {
+        qpair_forget_size(target, req->qpair);
+        displace_for_connect(target, req->qpair, NVMF_ADMIN_DEPTH);
+        return NVME_SC_CONNECT_BUSY;
+    }
+    return NVME_SC_SUCCESS;
 }
 
 /* An I/O queue joins the association that its data names. */
@@ -128,10 +134,13 @@ static uint16_t connect_io(struct nvmf_target *target, struct nvmf_request *req,
     if (status != NVME_SC_SUCCESS) {
         return status;
     }
-    return qpair_size_from_connect(target, req->qpair, connect->qid,
-                                   (uint16_t)(connect->sqsize + 1), ctrl)
-               ? NVME_SC_SUCCESS
-               : NVME_SC_CONNECT_BUSY;
+    if (!qpair_size_from_connect(target, req->qpair, connect->qid,
+                                 (uint16_t)(connect->sqsize + 1), ctrl)) {
+        displace_for_connect(target, req->qpair,
+                             (uint16_t)(connect->sqsize + 1));
+        return NVME_SC_CONNECT_BUSY;
+    }
+    return NVME_SC_SUCCESS;
 }
 
 static uint16_t connect_execute(struct nvmf_target *target,

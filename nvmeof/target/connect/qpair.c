@@ -144,12 +144,21 @@ bool qpair_size_from_connect(struct nvmf_target *target, uint16_t index,
     if (qpair->has_hints) {
         return true; /* already charged when it was reserved */
     }
-    /* An earlier Connect that failed may have charged the queue pair. */
-    release_budget(target, qpair);
     if (ctrl != NULL && !ctrl_is_of_host(target, ctrl, qpair->host)) {
         ctrl = NULL; /* as nvmf_qpair_reserve() does with hints */
     }
     return charge_budget(target, qpair, qid, depth, ctrl);
+}
+
+void qpair_forget_size(struct nvmf_target *target, uint16_t index)
+{
+    struct nvmf_qpair *qpair = &target->qpair[index];
+
+    if (!qpair->has_hints) {
+        release_budget(target, qpair);
+        qpair->qid = 0;
+        qpair->depth = 1;
+    }
 }
 
 enum nvmf_reserve_status nvmf_qpair_reserve(

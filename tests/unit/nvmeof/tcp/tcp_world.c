@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
+#include "net/wire/checksum.h"
 
 enum event_kind {
     EVENT_ASKED,
@@ -15,7 +16,13 @@ enum event_kind {
     EVENT_ENDED,
 };
 
-enum { MTU = 1500, SECOND_US = 1000000 };
+enum {
+    MTU = 1500,
+    SECOND_US = 1000000,
+    HOSTS = 32,
+    PORTS_OF_HOST = 1024,
+    PEER_PORTS = HOSTS * PORTS_OF_HOST, /* lower ones: world_forge_syn() */
+};
 
 static const struct ip_addr drive_ip = {{[10] = 0xff, 0xff, 10, 0, 0, 10}};
 
@@ -50,8 +57,12 @@ static bool send_frame(struct world *w, const struct tcp_segment *segment,
 /* The peer's address depends on its port. */
 static struct ip_addr host_ip(uint16_t port)
 {
-    return (struct ip_addr){
-        {[10] = 0xff, 0xff, 10, 0, 0, (uint8_t)(100 + (port >> 8) % 100)}};
+    return (struct ip_addr){{[10] = 0xff,
+                             0xff,
+                             10,
+                             0,
+                             0,
+                             (uint8_t)(100 + port / PORTS_OF_HOST % HOSTS)}};
 }
 
 static bool deliver_frame(struct world *w)
@@ -68,7 +79,7 @@ static bool deliver_frame(struct world *w)
         packet.local = drive_ip;
         packet.remote = host_ip(get_be16(frame->data));
         tcp_input(w->drive, &packet, w->now_us);
-    } else {
+    } else if (get_be16(frame->data + 2) >= PEER_PORTS) {
         packet.local = host_ip(get_be16(frame->data + 2));
         packet.remote = drive_ip;
         tcp_input(w->host, &packet, w->now_us);
@@ -273,6 +284,7 @@ static bool socket_abort(void *ctx, uint32_t id)
         return false;
     }
     conn_asked(w, id)->has_abort = true;
+    tcp_reject(w->drive, conn_asked(w, id)->id, w->now_us); /* half-open */
     tcp_abort(w->drive, conn_asked(w, id)->id, w->now_us);
     return true;
 }
@@ -609,10 +621,34 @@ void world_free(struct world *w)
     free(w);
 }
 
+void world_forge_syn(struct world *w)
+{
+    uint16_t port =
+        (uint16_t)(w->hosts * (unsigned int)PORTS_OF_HOST + 1 + w->forged++);
+    struct ip_addr source = host_ip(port);
+    uint8_t header[20] = {0};
+    struct tcp_segment segment = {.header_len = sizeof(header)};
+
+    put_be16(header, port);
+    put_be16(header + 2, WORLD_PORT);
+    put_be32(header + 4, w->forged);
+    header[12] = 5 << 4;
+    header[13] = 2; /* SYN */
+    put_be16(header + 14, 0xffff);
+    put_be16(header + 16,
+             checksum_finish(checksum_add(
+                 checksum_pseudo(&source, &drive_ip, 6, sizeof(header)), header,
+                 sizeof(header))));
+    memcpy(segment.header, header, sizeof(header));
+    (void)send_frame(w, &segment, true);
+}
+
 struct world_peer *world_connect(struct world *w)
 {
     struct world_peer *peer = &w->peers[w->peer_count];
-    uint16_t port = (uint16_t)(0x8000u + w->hosts * 256u + w->peer_count);
+    uint16_t port =
+        (uint16_t)((unsigned int)PEER_PORTS +
+                   w->hosts * (unsigned int)PORTS_OF_HOST + w->peer_count);
     struct tcp_ends ends = {
         .local = host_ip(port),
         .remote = drive_ip,

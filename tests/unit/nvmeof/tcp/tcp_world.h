@@ -12,7 +12,7 @@
 #include "tests/unit/nvmeof/target/fake.h"
 
 enum {
-    WORLD_PEERS = 48,
+    WORLD_PEERS = 300,
     WORLD_PORT = 4420,
     WORLD_STREAM = 1 << 21, /* bytes that a peer can send or receive */
     WORLD_WIRE = 4096,
@@ -80,8 +80,9 @@ struct world {
     unsigned int wire_first, wire_count;
     unsigned int lose; /* every n-th frame; 0: none */
     unsigned int frames, lost;
-    unsigned int busy; /* calls of the socket that fail before one succeeds */
-    uint8_t hosts;     /* addresses of the peers that follow */
+    unsigned int busy;   /* calls of the socket that fail before one succeeds */
+    uint8_t hosts;       /* addresses of the peers that follow */
+    unsigned int forged; /* SYNs by world_forge_syn() */
 };
 
 struct world *world_new(void);
@@ -89,6 +90,10 @@ void world_free(struct world *world);
 
 /** Let this time pass. */
 void world_run(struct world *world, uint64_t us);
+
+/** Send a SYN from the address of the peers that follow; the answer gets lost.
+ */
+void world_forge_syn(struct world *world);
 
 /** Open a connection, and wait until it is established. */
 struct world_peer *world_connect(struct world *world);

@@ -267,19 +267,28 @@ static struct nvme_sqe connect_sqe(uint16_t qid, uint16_t depth,
     return sqe;
 }
 
-static struct nvme_cqe connect_queue(struct world *w, const struct link *link,
-                                     uint16_t qid, uint16_t cntlid,
-                                     bool has_flow_control)
+static struct nvme_cqe connect_subsystem(struct world *w,
+                                         const struct link *link, uint16_t qid,
+                                         uint16_t cntlid, bool has_flow_control,
+                                         const char *subnqn)
 {
     struct nvme_sqe sqe =
         connect_sqe(qid, qid == 0 ? NVMF_ADMIN_DEPTH : DEPTH, has_flow_control);
     uint8_t bytes[CONNECT_DATA_LEN];
     struct connect_data data;
 
-    fake_connect_data(&data, cntlid, FAKE_SUBNQN);
+    fake_connect_data(&data, cntlid, subnqn);
     connect_data_emit(bytes, &data);
     send_capsule(w, link, &sqe, bytes, sizeof(bytes));
     return take_response(w, link);
+}
+
+static struct nvme_cqe connect_queue(struct world *w, const struct link *link,
+                                     uint16_t qid, uint16_t cntlid,
+                                     bool has_flow_control)
+{
+    return connect_subsystem(w, link, qid, cntlid, has_flow_control,
+                             FAKE_SUBNQN);
 }
 
 static struct nvme_cqe exec_command(struct world *w, const struct link *link,
@@ -804,24 +813,147 @@ static void test_silence_before_ic_req_ends(void **state)
     assert_int_equal(nvme_tcp_usage(w->tcp).connections, 0);
 }
 
-/* One address has so many connections without Connect; its oldest ones go. */
-static void test_connections_without_connect_are_limited(void **state)
+/* A peer that has taken all connections without Connect keeps nobody out, and
+ * does not end its own. */
+static void test_connections_without_connect_keep_nobody_out(void **state)
 {
     struct world *w = *state;
     struct host host = connect_host(w, 0, true);
     struct world_peer *first = world_connect(w);
+    struct link link;
 
-    for (unsigned int i = 0; i < NVME_TCP_UNCONNECTED_PER_HOST; i++) {
-        assert_false(i < NVME_TCP_UNCONNECTED_PER_HOST - 1 && first->is_ended);
+    for (unsigned int i = 3; i < NVME_TCP_OPEN_MAX; i++) {
         assert_true(world_connect(w)->is_open);
     }
+    world_await_end(w, world_connect(w)); /* it displaces nothing of its own */
+    assert_false(first->is_ended);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_DISPLACED), 0);
+    w->hosts = 1;
+    link = open_link(w, 0);
+    assert_int_equal(connect_queue(w, &link, 0, 0xffff, true).status, 0);
     world_run(w, 10000);
     assert_true(first->is_ended);
-    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_EVICTED), 1);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_DISPLACED), 1);
     assert_int_equal(
         exec_command(w, &host.admin, fake_admin(ADMIN_KEEP_ALIVE, 0, 0, 0))
             .status,
         0);
+}
+
+/* Hosts behind one address open all connections before the first Connect. */
+static void test_hosts_of_one_address_connect_at_the_same_time(void **state)
+{
+    enum { LINKS = 100 };
+    struct world *w = *state;
+    struct link links[LINKS];
+
+    for (unsigned int i = 0; i < LINKS; i++) {
+        links[i] = open_link(w, 0);
+    }
+    for (unsigned int i = 0; i < LINKS; i++) {
+        assert_int_equal(connect_queue(w, &links[i], 0, 0xffff, true).status,
+                         0);
+    }
+}
+
+/* SYNs whose address is forged take nothing from that address. */
+static void test_forged_syns_end_no_connection(void **state)
+{
+    struct world *w = *state;
+    struct link link = {.peer = world_connect(w)};
+
+    for (unsigned int i = 0; i < 200; i++) {
+        world_forge_syn(w);
+        world_run(w, 1000);
+    }
+    send_ic_req(w, &link);
+    (void)world_take(w, link.peer, PDU_IC_LEN);
+    assert_int_equal(connect_queue(w, &link, 0, 0xffff, true).status, 0);
+    for (unsigned int i = 1; i < NVME_TCP_OPEN_MAX; i++) {
+        assert_true(world_connect(w)->is_open);
+        world_forge_syn(w);
+    }
+}
+
+/* ---- Discovery controllers, whose hosts have proven no identity. */
+
+static void fill_with_discovery(struct world *w)
+{
+    for (unsigned int i = 0; i < NVMF_MAX_HOSTS; i++) {
+        struct link link = open_link(w, 0);
+        struct nvme_cqe cqe =
+            connect_subsystem(w, &link, 0, 0xffff, true, NVME_DISCOVERY_NQN);
+
+        assert_int_equal(cqe.status, 0);
+    }
+    world_run(w, 2 * SECOND_US);
+}
+
+/* Connect as a host does that is told to try again. */
+static void check_connects(struct world *w)
+{
+    uint16_t status = 1;
+
+    for (unsigned int i = 0; i < 3 && status != 0; i++) {
+        struct link link = open_link(w, 0);
+
+        status = connect_queue(w, &link, 0, 0xffff, true).status;
+        world_run(w, SECOND_US);
+    }
+    assert_int_equal(status, 0);
+}
+
+static void test_discovery_controllers_of_tcp_keep_nobody_out(void **state)
+{
+    struct world *w = *state;
+
+    fill_with_discovery(w);
+    w->hosts = 1;
+    check_connects(w);
+    check_connects(w);
+}
+
+static void test_discovery_controllers_of_tcp_make_room_for_rdma(void **state)
+{
+    struct world *w = *state;
+    const struct nvmf_qpair_hints hints = {.qid = 0, .sqsize = 31};
+    const struct nvmf_qpair_params params = {
+        .transport = &w->fake->transport, .hints = &hints, .host = {1}};
+    struct nvmf_target *target = w->fake->target;
+    uint16_t qpair;
+
+    fill_with_discovery(w);
+    assert_int_equal(nvmf_qpair_reserve(target, &params, &qpair),
+                     NVMF_RESERVE_NO_RESOURCES);
+    assert_false(nvmf_qpair_displace(target, &params, w->now_us, &qpair));
+    assert_int_equal(nvmf_target_displaced(target), 1);
+    world_run(w, SECOND_US);
+    assert_int_equal(nvmf_qpair_reserve(target, &params, &qpair),
+                     NVMF_RESERVE_OK);
+    assert_true(nvmf_qpair_closed(target, qpair));
+}
+
+static void test_discovery_controllers_of_rdma_make_room_for_tcp(void **state)
+{
+    struct world *w = *state;
+    struct fake *fake = w->fake;
+    uint16_t qpairs[NVMF_MAX_HOSTS];
+    struct link link;
+
+    for (unsigned int i = 0; i < NVMF_MAX_HOSTS; i++) {
+        qpairs[i] = fake_discovery_host(fake);
+    }
+    world_run(w, 2 * SECOND_US);
+    link = open_link(w, 0);
+    assert_int_equal(connect_queue(w, &link, 0, 0xffff, true).status & 0x7ff,
+                     NVME_SC_CONNECT_BUSY);
+    assert_int_equal(fake->disconnect_count, 2); /* without waiting for it */
+    assert_int_equal(fake->disconnected[0], qpairs[0]);
+    fake_close(fake, qpairs[0]);
+    assert_int_equal(connect_queue(w, &link, 0, 0xffff, true).status, 0);
+    for (unsigned int i = 1; i < NVMF_MAX_HOSTS; i++) {
+        fake_close(fake, qpairs[i]);
+    }
 }
 
 /* More writes with data in their capsules than slots: the stream waits. */

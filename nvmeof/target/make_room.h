@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What NVMe/TCP asks of the target when it has no room for a connection or for
+ * a command.
+ */
+#ifndef ESSD_NVMEOF_TARGET_MAKE_ROOM_H
+#define ESSD_NVMEOF_TARGET_MAKE_ROOM_H
+
+#include "nvmeof/target/target.h"
+
+/**
+ * There are as many connections as there may be: end one whose host has proven
+ * no identity, for one of this host.
+ *
+ * @return false when there is none
+ */
+MUST_USE bool nvmf_qpair_displace_tcp(struct nvmf_target *target,
+                                      const uint8_t *host, uint64_t now_us);
+
+#endif
