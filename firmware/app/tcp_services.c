@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "firmware/app/drive.h"
+#include "lib/bytes.h"
 
 enum {
     COMMANDS = 1024,
@@ -22,6 +23,8 @@ _Static_assert((int)TCP_ECHO_RING_LOG2 <= (int)NVME_TCP_RING_LOG2,
 _Static_assert((int)TOE_LADDRS >= (int)NET_ADDRESSES,
                "a place for each address, also for link-local ones");
 _Static_assert(NET_VLAN_UNTAGGED == 0xffff, "as the engine has it");
+_Static_assert((int)NET_CONFIGURED == (int)NVMF_MAX_ADDRESSES,
+               "the storage is served at the configured addresses");
 
 static struct tcp_services *services_of(void *ctx)
 {
@@ -145,18 +148,21 @@ static enum init_result engine_find(struct tcp_services *tcp,
 
 /* ---- NVMe/TCP. */
 
-static uint8_t find_laddr(void *ctx, const uint8_t *ip)
+static uint8_t find_laddr(void *ctx, const uint8_t *tcb)
 {
     const struct tcp_services *tcp = services_of(ctx);
+    struct tcp_service_address used = {
+        .vlan = get_le16(tcb + TOE_TCB_VLAN),
+        .port = tcb[TOE_TCB_PORT],
+        .is_set = true,
+    };
     uint8_t i = 0;
 
-    while (i < TOE_LADDRS &&
-           !(tcp->addresses[i].is_set &&
-             memcmp(tcp->addresses[i].ip.bytes, ip,
-                    sizeof(tcp->addresses[i].ip.bytes)) == 0)) {
+    memcpy(used.ip.bytes, tcb + TOE_TCB_LOCAL_IP, sizeof(used.ip.bytes));
+    while (i < NET_CONFIGURED && !is_same(&tcp->addresses[i], &used)) {
         i++;
     }
-    return i;
+    return i; /* NET_CONFIGURED: one for control traffic only */
 }
 
 uint64_t tcp_services_dram(const struct config *config)

@@ -111,8 +111,11 @@ static void take_asked(struct nvme_socket *socket,
         return;
     }
     memcpy(peer.host, tcb + TOE_TCB_REMOTE_IP, sizeof(peer.host));
-    peer.laddr =
-        socket->config.find_laddr(socket->config.ctx, tcb + TOE_TCB_LOCAL_IP);
+    peer.laddr = socket->config.find_laddr(socket->config.ctx, tcb);
+    if (peer.laddr >= NVMF_MAX_ADDRESSES) {
+        socket_reject(socket, entry->tid);
+        return;
+    }
     conn = nvme_tcp_asked(socket->config.tcp, entry->tid, &peer);
     socket->tid_of[slot_of(entry->tid)] = entry->tid;
     socket->conn_of[slot_of(entry->tid)] = conn;

@@ -20,8 +20,10 @@ struct nvme_socket_config {
     struct nvme_tcp *tcp; /* it may be initialised later */
     /* Commands that are left to others: those of NVMe/TCP wait. */
     uint32_t commands_left;
-    /* The index of an own address of 16 bytes. */
-    uint8_t (*find_laddr)(void *ctx, const uint8_t *ip);
+    /* The index of the own address that a connection uses: its TCB has the
+     * IP address, port and VLAN.  Connections to addresses from
+     * NVMF_MAX_ADDRESSES on are refused: they are for control traffic. */
+    uint8_t (*find_laddr)(void *ctx, const uint8_t *tcb);
     void *ctx;
 };
 
