@@ -314,7 +314,11 @@ static bool begin_capsule(struct nvme_tcp_queue *queue)
     const uint8_t *sqe = reader->header + PDU_HEAD_LEN;
     uint32_t len = tcp_pdu_data_len(&reader->head);
     uint16_t depth = nvmf_qpair_depth(queue->tcp->config.target, queue->number);
-    bool is_fused = (sqe[SQE_FLAGS] & 3) != 0;
+    /* Memory for data that comes or goes later: a fused command must not wait
+     * for buffers, and a host without proof gets none of those that are shared.
+     */
+    bool wants_spare = len == 0 && ((sqe[SQE_FLAGS] & 3) != 0 ||
+                                    sqe[SQE_OPCODE] == NVME_FABRICS);
     struct nvme_tcp_request *req;
 
     if (queue->in_use - queue->responding >= depth) {
@@ -324,7 +328,7 @@ static bool begin_capsule(struct nvme_tcp_queue *queue)
     if (queue->in_use >= 2 * depth) {
         return false;
     }
-    req = tcp_request_take(queue, len, is_fused && len == 0);
+    req = tcp_request_take(queue, len, wants_spare);
     if (req == NULL) {
         return false;
     }

@@ -875,6 +875,24 @@ static void test_forged_syns_end_no_connection(void **state)
     }
 }
 
+/* Connect whose data come by H2CData uses memory of its connection. */
+static void test_connect_takes_no_shared_buffer(void **state)
+{
+    struct world *w = *state;
+    struct nvme_sqe sqe = connect_sqe(0, NVMF_ADMIN_DEPTH, true);
+    uint8_t bytes[CONNECT_DATA_LEN];
+    struct connect_data data;
+    struct link link = open_link(w, 0);
+
+    fake_connect_data(&data, 0xffff, FAKE_SUBNQN);
+    connect_data_emit(bytes, &data);
+    send_command(w, &link, &sqe, sizeof(bytes));
+    world_run(w, 10000);
+    assert_int_equal(w->fake->buffers_out, 0);
+    assert_int_equal(answer_r2ts(w, &link, bytes, sizeof(bytes)), 1);
+    assert_int_equal(take_response(w, &link).status, 0);
+}
+
 /* ---- Discovery controllers, whose hosts have proven no identity. */
 
 static void fill_with_discovery(struct world *w)
