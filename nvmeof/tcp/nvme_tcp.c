@@ -301,7 +301,9 @@ static void queue_init(struct nvme_tcp_queue *queue, uint32_t id,
     queue->has_abort = false;
     queue->was_closed = false;
     queue->was_aborted = false;
-    queue->heard_us = tcp->now_us;
+    queue->bytes_us = tcp->now_us;
+    queue->data_us = tcp->now_us;
+    queue->acked_us = tcp->now_us;
     queue->rules = (struct tcp_pdu_rules){.data_max = NVME_TCP_H2C_MAX};
     queue->hpda = 0;
     queue->received = 0;
@@ -391,13 +393,6 @@ static void queue_established(struct nvme_tcp_queue *queue)
 
 /* ---- What the socket reports. */
 
-/* Each report is followed by a step of the queue. */
-static void queue_reported(struct nvme_tcp_queue *queue)
-{
-    queue->heard_us = queue->tcp->now_us;
-    queue_step(queue);
-}
-
 void nvme_tcp_established(struct nvme_tcp *tcp, uint16_t conn)
 {
     struct nvme_tcp_queue *queue = &tcp->queues[conn];
@@ -405,21 +400,25 @@ void nvme_tcp_established(struct nvme_tcp *tcp, uint16_t conn)
     if (queue->state == TCP_QUEUE_OPENING) {
         queue_established(queue);
     }
-    queue_reported(queue);
+    queue_step(queue);
 }
 
 void nvme_tcp_received(struct nvme_tcp *tcp, uint16_t conn, uint32_t len_bytes)
 {
-    tcp->queues[conn].received += len_bytes;
-    queue_reported(&tcp->queues[conn]);
+    struct nvme_tcp_queue *queue = &tcp->queues[conn];
+
+    queue->received += len_bytes;
+    queue->bytes_us = tcp->now_us;
+    queue_step(queue);
 }
 
 void nvme_tcp_sent(struct nvme_tcp *tcp, uint16_t conn, bool is_ok)
 {
     struct nvme_tcp_queue *queue = &tcp->queues[conn];
 
+    queue->acked_us = tcp->now_us;
     tcp_queue_sent(queue, is_ok && queue->state < TCP_QUEUE_ABORTING);
-    queue_reported(queue);
+    queue_step(queue);
 }
 
 void nvme_tcp_finished(struct nvme_tcp *tcp, uint16_t conn)
@@ -432,19 +431,19 @@ void nvme_tcp_finished(struct nvme_tcp *tcp, uint16_t conn)
     } else if (queue->state == TCP_QUEUE_OPENING) {
         tcp_queue_abort(queue);
     }
-    queue_reported(queue);
+    queue_step(queue);
 }
 
 void nvme_tcp_closed(struct nvme_tcp *tcp, uint16_t conn)
 {
     tcp->queues[conn].has_close = false;
-    queue_reported(&tcp->queues[conn]);
+    queue_step(&tcp->queues[conn]);
 }
 
 void nvme_tcp_aborted(struct nvme_tcp *tcp, uint16_t conn)
 {
     tcp->queues[conn].has_abort = false;
-    queue_reported(&tcp->queues[conn]);
+    queue_step(&tcp->queues[conn]);
 }
 
 void nvme_tcp_ended(struct nvme_tcp *tcp, uint16_t conn)
@@ -454,16 +453,36 @@ void nvme_tcp_ended(struct nvme_tcp *tcp, uint16_t conn)
     tcp_queue_drop_unsent(queue);
     queue->fetching.first = NULL;
     queue_enter(queue, TCP_QUEUE_ENDED);
-    queue_reported(queue);
+    queue_step(queue);
 }
 
 /* ---- Time. */
 
 enum { WATCH_US = 1000000 };
 
-static bool waits_for_peer(const struct nvme_tcp_queue *queue)
+/*
+ * Whether the drive has waited too long for the peer.  Each kind of wait has
+ * its own time, so that a peer cannot hold buffers for ever by sending commands
+ * only.  While the drive does not read, it waits for itself.
+ */
+static bool is_silent(struct nvme_tcp_queue *queue)
 {
-    return queue->fetching.first != NULL || tcp_queue_sends(queue) != 0;
+    const struct nvme_tcp_reader *reader = &queue->reader;
+    uint64_t now_us = queue->tcp->now_us;
+    uint64_t since_us;
+
+    if (reader->state == TCP_READ_WAIT ||
+        (reader->state == TCP_READ_HEADER && reader->have == 0)) {
+        queue->bytes_us = now_us;
+    }
+    if (reader->state == TCP_READ_WAIT || queue->fetching.first == NULL) {
+        queue->data_us = now_us;
+    }
+    if (tcp_queue_sends(queue) == 0) {
+        queue->acked_us = now_us;
+    }
+    since_us = MIN(queue->bytes_us, MIN(queue->data_us, queue->acked_us));
+    return now_us - since_us >= NVMF_PATIENCE_S * UINT64_C(1000000);
 }
 
 static void queue_watch(struct nvme_tcp_queue *queue)
@@ -477,10 +496,7 @@ static void queue_watch(struct nvme_tcp_queue *queue)
         if (queue->reader.state == TCP_READ_WAIT) {
             tcp_queue_needs_step(queue); /* others may have given requests */
         }
-        if (!waits_for_peer(queue)) {
-            queue->heard_us = tcp->now_us;
-        } else if (tcp->now_us - queue->heard_us >=
-                   NVMF_PATIENCE_S * UINT64_C(1000000)) {
+        if (is_silent(queue)) {
             tcp->counters[NVME_TCP_SILENT]++;
             tcp_queue_abort(queue);
         }

@@ -133,6 +133,9 @@ static bool read_data(struct nvme_tcp_queue *queue)
             reader->digest = crc32c_update(reader->digest, place, len);
         }
         reader->request->received += len;
+        if (reader->request->state == TCP_REQUEST_FETCHING) {
+            queue->data_us = queue->tcp->now_us;
+        }
         reader->left -= len;
         skip_bytes(queue, len);
     }

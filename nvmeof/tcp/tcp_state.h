@@ -109,7 +109,9 @@ struct nvme_tcp_queue {
     bool was_closed, was_aborted; /* CLOSE or ABORT was given to the socket, */
     bool has_close, has_abort;    /* and is not completed */
     struct nvme_tcp_queue *next_step;
-    uint64_t heard_us;  /* when bytes or acknowledgements came last */
+    /* Since when the drive waits for what only the peer can do: for the bytes
+     * of a PDU that has begun, for H2CData, for acknowledgements. */
+    uint64_t bytes_us, data_us, acked_us;
     uint64_t ending_us; /* when it began to end */
     struct tcp_pdu_rules rules;
     uint8_t hpda; /* in units of 4 bytes, 0's based */

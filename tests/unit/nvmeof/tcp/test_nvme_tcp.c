@@ -799,6 +799,65 @@ static void test_a_write_without_data_is_ended(void **state)
     assert_int_equal(w->fake->buffers_out, 0);
 }
 
+/* Commands do not stand for the data and acknowledgements that are missing. */
+static void check_commands_do_not_help(struct world *w, struct host *host)
+{
+    uint8_t data[BLOCK] = {0};
+
+    for (uint16_t i = 0; i < 7; i++) {
+        struct nvme_sqe sqe = make_rw(NVM_WRITE, i, 1, (uint16_t)(100 + i));
+
+        send_capsule(w, &host->io, &sqe, data, BLOCK);
+        world_run(w, 2 * SECOND_US);
+    }
+    assert_true(host->io.peer->is_ended);
+    assert_int_equal(w->fake->buffers_out, 0);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_SILENT), 1);
+}
+
+static void test_commands_do_not_stand_for_data(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 0, 16, 5);
+
+    send_command(w, &host.io, &sqe, 16 * BLOCK);
+    (void)take_r2t(w, &host.io);
+    check_commands_do_not_help(w, &host);
+}
+
+static void test_commands_do_not_stand_for_acknowledgements(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+
+    host.io.peer->is_deaf = true;
+    for (uint16_t cid = 0; cid < 16; cid++) {
+        struct nvme_sqe sqe = make_rw(NVM_READ, 0, 64, cid);
+
+        send_command(w, &host.io, &sqe, 64 * BLOCK);
+    }
+    check_commands_do_not_help(w, &host);
+}
+
+/* A capsule that stays incomplete would come into the order of writes long
+ * after the host has repeated it by another path. */
+static void test_a_capsule_that_is_not_finished_is_ended(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 7, 1, 1);
+    uint8_t data[BLOCK] = {1}, pdu[1024];
+    uint32_t len = build_capsule(&host.io, pdu, &sqe, 0x01, BLOCK, data, BLOCK);
+
+    world_send(w, host.io.peer, pdu, len - 1);
+    world_run(w, 8 * SECOND_US);
+    assert_false(host.io.peer->is_ended);
+    world_run(w, 4 * SECOND_US);
+    assert_true(host.io.peer->is_ended);
+    assert_int_equal(w->fake->history_count, 0);
+}
+
 /* A peer that says nothing is ended when the time for Connect is over. */
 static void test_silence_before_ic_req_ends(void **state)
 {
@@ -998,6 +1057,33 @@ static void test_capsules_wait_for_slots(void **state)
         fill_data(data, BLOCK, (uint8_t)cid);
         check_read(w, &host.io, cid, data, 1, cid);
     }
+}
+
+/* Data that the drive has asked for are behind a capsule that waits for a slot:
+ * their host is not silent. */
+static void test_a_connection_that_is_not_read_is_not_silent(void **state)
+{
+    static uint8_t data[16 * BLOCK];
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 100, 16, 50);
+    struct tcp_pdu_data r2t;
+
+    send_command(w, &host.io, &sqe, sizeof(data));
+    r2t = take_r2t(w, &host.io);
+    w->fake->hold_media = true;
+    for (uint16_t cid = 0; cid <= NVME_TCP_SLOTS; cid++) {
+        sqe = make_rw(NVM_WRITE, cid, 1, cid);
+        send_capsule(w, &host.io, &sqe, data, BLOCK);
+    }
+    send_data(w, &host.io, &r2t, true, data);
+    world_run(w, 12 * SECOND_US);
+    assert_false(host.io.peer->is_ended);
+    w->fake->hold_media = false;
+    for (unsigned int i = 0; i < NVME_TCP_SLOTS + 2; i++) {
+        assert_int_equal(take_response(w, &host.io).status, 0);
+    }
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_SILENT), 0);
 }
 
 /* 8 KiB in an admin capsule need two slots. */
