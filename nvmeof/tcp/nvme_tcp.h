@@ -17,7 +17,8 @@
  * A connection whose stream cannot go on, because all of its requests or slots
  * are in use, is not read: the peer's window closes.  What it waits for are
  * commands that have all of their data, or acknowledgements, never bytes that
- * are behind in the same stream.
+ * are behind in the same stream.  If these commands wait for commands of
+ * another stream, which may stop for this one, one of them is interrupted.
  *
  * How a wrong PDU ends a connection, and what is left out: docs/nvme-tcp.md.
  */

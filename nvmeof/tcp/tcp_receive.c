@@ -9,6 +9,7 @@
 
 #include "lib/bytes.h"
 #include "lib/crc32c.h"
+#include "nvmeof/target/make_room.h"
 #include "nvmeof/wire/fabrics.h"
 #include "nvmeof/wire/opcode.h"
 
@@ -333,7 +334,11 @@ static bool begin_capsule(struct nvme_tcp_queue *queue)
     }
     req = tcp_request_take(queue, len, wants_spare);
     if (req == NULL) {
-        return false;
+        /* Data of other commands is behind this capsule.  What the slots wait
+         * for may wait for a stream that stops for it. */
+        return queue->fetching.first != NULL &&
+               nvmf_qpair_interrupt(queue->tcp->config.target, queue->number,
+                                    queue->tcp->now_us);
     }
     if (len == 0) {
         tcp_queue_reader_init(queue);

@@ -1086,6 +1086,53 @@ static void test_a_connection_that_is_not_read_is_not_silent(void **state)
     assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_SILENT), 0);
 }
 
+/* The capsules of each path wait for the write of the other one, whose data are
+ * behind them. */
+static void test_two_paths_do_not_wait_for_each_other(void **state)
+{
+    enum { CAPSULES = NVME_TCP_SLOTS + 1, WRITES = 64, OTHER = 512 };
+    static uint8_t data[WRITES * BLOCK];
+    struct world *w = *state;
+    struct host host[2] = {connect_host(w, 0, true), connect_host(w, 0, true)};
+    struct tcp_pdu_data r2t[2];
+    unsigned int interrupted = 0;
+
+    for (unsigned int i = 0; i < 2; i++) {
+        struct nvme_sqe sqe = make_rw(NVM_WRITE, i * OTHER, WRITES, 50);
+
+        send_command(w, &host[i].io, &sqe, sizeof(data));
+        r2t[i] = take_r2t(w, &host[i].io);
+    }
+    for (uint16_t cid = 0; cid < CAPSULES; cid++) {
+        for (unsigned int i = 0; i < 2; i++) {
+            struct nvme_sqe sqe =
+                make_rw(NVM_WRITE, (1 - i) * OTHER + cid, 1, cid);
+
+            send_capsule(w, &host[i].io, &sqe, data, BLOCK);
+        }
+    }
+    world_run(w, 10000);
+    for (unsigned int i = 0; i < 2; i++) {
+        send_data(w, &host[i].io, &r2t[i], true, data);
+    }
+    world_run(w, SECOND_US);
+    for (unsigned int i = 0; i < 2; i++) {
+        for (unsigned int n = 0; n < CAPSULES + 1; n++) {
+            struct nvme_cqe cqe = take_response(w, &host[i].io);
+
+            if (cqe.status != 0) {
+                assert_int_equal(cqe.status & 0x7ff,
+                                 NVME_SC_COMMAND_INTERRUPTED);
+                assert_int_equal(cqe.status & DNR, 0);
+                assert_int_not_equal(cqe.cid, 50);
+                interrupted++;
+            }
+        }
+        assert_false(host[i].io.peer->is_ended);
+    }
+    assert_in_range(interrupted, 1, 2);
+}
+
 /* 8 KiB in an admin capsule need two slots. */
 static void test_admin_capsules_carry_8_kib(void **state)
 {
