@@ -543,6 +543,7 @@ void nvme_tcp_init(struct nvme_tcp *tcp, const struct nvme_tcp_config *config)
                 .sgls = SGLS_SUPPORTED,
                 .in_capsule_len = NVMF_IN_CAPSULE_LEN,
                 .admin_in_capsule_len = NVME_TCP_CAPSULE_MAX,
+                .max_qpairs = NVME_TCP_OPEN_MAX,
                 .fetch = tcp_request_fetch,
                 .send = tcp_request_send,
                 .respond = tcp_request_respond,

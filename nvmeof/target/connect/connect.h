@@ -145,6 +145,11 @@ void ctrl_set_kato(struct nvmf_target *target, uint8_t ctrl, uint32_t kato_ms);
 void ctrl_expired(struct nvmf_target *target, uint8_t ctrl);
 uint16_t ctrl_grant_queues(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                            uint16_t wanted);
+
+/* How many queue pairs of a transport are neither proven nor promised: those
+ * without proof make room. */
+uint32_t ctrl_queues_left(const struct nvmf_target *target,
+                          const struct nvmf_transport *transport);
 void ctrl_forget_promise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                          uint16_t queues);
 

@@ -277,6 +277,28 @@ void ctrl_detach(struct nvmf_target *target, uint8_t index, uint16_t qid)
     }
 }
 
+uint32_t ctrl_queues_left(const struct nvmf_target *target,
+                          const struct nvmf_transport *transport)
+{
+    uint32_t taken = 0;
+
+    if (transport->max_qpairs == 0) {
+        return NVMF_MAX_QPAIRS;
+    }
+    for (unsigned int i = 0; i < NVMF_MAX_QPAIRS; i++) {
+        taken += target->qpair[i].state != QPAIR_FREE &&
+                 target->qpair[i].transport == transport &&
+                 !target->qpair[i].is_listed;
+    }
+    for (unsigned int i = 0; i < NVMF_MAX_HOSTS; i++) {
+        if (target->ctrl[i].promised != 0 &&
+            target->ctrl[i].transport == transport) {
+            taken += target->ctrl[i].promised;
+        }
+    }
+    return taken < transport->max_qpairs ? transport->max_qpairs - taken : 0;
+}
+
 /*
  * How many I/O queues the association may have.  That part of the budget is
  * reserved for queues that name this controller when they connect.
@@ -293,6 +315,7 @@ uint16_t ctrl_grant_queues(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
     free_depth =
         taken < NVMF_TOTAL_DEPTH - 1 ? NVMF_TOTAL_DEPTH - 1 - taken : 0;
     room = MIN(free_depth / NVMF_MAX_DEPTH, target->config.max_io_queues);
+    room = MIN(room, ctrl_queues_left(target, ctrl->transport));
     ctrl->promised = (uint16_t)MIN(room, wanted);
     target->queues_promised += ctrl->promised;
     return MAX(ctrl->promised, 1); /* the feature cannot express 0 */

@@ -65,6 +65,7 @@ static uint16_t connect_admin(struct nvmf_target *target,
                               bool *needs_auth)
 {
     const struct nvmf_config *config = &target->config;
+    const struct nvmf_qpair *qpair = request_qpair(target, req);
     char well_known[NVME_NQN_FIELD] = NVME_DISCOVERY_NQN;
     uint16_t status;
     bool is_discovery = nqn_equal(data->subnqn, well_known) ||
@@ -80,6 +81,9 @@ static uint16_t connect_admin(struct nvmf_target *target,
         status = auth_admit(target, data->hostnqn, needs_auth);
         if (status != NVME_SC_SUCCESS) {
             return status;
+        }
+        if (ctrl_queues_left(target, qpair->transport) < 2) {
+            return NVME_SC_CONNECT_BUSY; /* no connection for an I/O queue */
         }
     }
     if (!qpair_size_from_connect(target, req->qpair, 0,

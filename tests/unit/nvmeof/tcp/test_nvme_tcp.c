@@ -952,6 +952,49 @@ static void test_connect_takes_no_shared_buffer(void **state)
     assert_int_equal(take_response(w, &link).status, 0);
 }
 
+/* Each host asks for as many I/O queues as it may have. */
+static void test_granted_queues_have_connections(void **state)
+{
+    enum { ASKED = 16, SHALLOW = 16 };
+    struct world *w = *state;
+    struct nvme_sqe sqe =
+        fake_admin(ADMIN_SET_FEATURES, 0, 7, (ASKED - 1) << 16 | (ASKED - 1));
+    uint8_t bytes[CONNECT_DATA_LEN];
+    struct connect_data data;
+    unsigned int connections = 0;
+    uint16_t status = 0;
+
+    w->fake->target->config.max_io_queues = ASKED;
+    while (status == 0) {
+        struct link admin = open_link(w, 0);
+        struct nvme_cqe cqe = connect_queue(w, &admin, 0, 0xffff, true);
+        uint16_t cntlid = (uint16_t)cqe.dw0;
+        uint16_t granted;
+
+        status = cqe.status;
+        if (status != 0) {
+            break;
+        }
+        enable_ctrl(w, &admin);
+        cqe = exec_command(w, &admin, sqe);
+        assert_int_equal(cqe.status, 0);
+        granted = (uint16_t)((cqe.dw0 & 0xffff) + 1);
+        for (uint16_t qid = 1; qid <= granted; qid++) {
+            struct link io = open_link(w, 0);
+            struct nvme_sqe connect = connect_sqe(qid, SHALLOW, true);
+
+            fake_connect_data(&data, cntlid, FAKE_SUBNQN);
+            connect_data_emit(bytes, &data);
+            send_capsule(w, &io, &connect, bytes, sizeof(bytes));
+            assert_int_equal(take_response(w, &io).status, 0);
+        }
+        connections += 1u + granted;
+        w->hosts++;
+    }
+    assert_int_equal(status & 0x7ff, NVME_SC_CONNECT_BUSY);
+    assert_int_equal(connections, NVME_TCP_OPEN_MAX - 1);
+}
+
 /* ---- Discovery controllers, whose hosts have proven no identity. */
 
 static void fill_with_discovery(struct world *w)
