@@ -235,6 +235,20 @@ static void take_h2c_data(struct nvme_tcp_queue *queue)
     }
 }
 
+/* Only admin and Fabrics commands have more data in a capsule. */
+static void take_capsule(struct nvme_tcp_queue *queue)
+{
+    struct nvme_tcp_reader *reader = &queue->reader;
+
+    if (queue->qid != 0 &&
+        tcp_pdu_data_len(&reader->head) > NVMF_IN_CAPSULE_LEN &&
+        reader->header[PDU_HEAD_LEN + SQE_OPCODE] != NVME_FABRICS) {
+        end_for(queue, PDU_FES_HEADER_FIELD, PDU_PLEN);
+    } else {
+        reader->state = TCP_READ_WAIT;
+    }
+}
+
 /* A whole header has come, with a correct digest. */
 static void take_header(struct nvme_tcp_queue *queue)
 {
@@ -247,7 +261,7 @@ static void take_header(struct nvme_tcp_queue *queue)
         tcp_queue_close(queue);
         break;
     case PDU_CAPSULE_CMD:
-        queue->reader.state = TCP_READ_WAIT;
+        take_capsule(queue);
         break;
     case PDU_H2C_DATA:
         take_h2c_data(queue);
@@ -287,8 +301,7 @@ static bool read_header(struct nvme_tcp_queue *queue)
             return false;
         }
         tcp_pdu_head_parse(&reader->head, reader->header);
-        queue->rules.capsule_data_max =
-            queue->qid == 0 ? NVME_TCP_CAPSULE_MAX : NVMF_IN_CAPSULE_LEN;
+        queue->rules.capsule_data_max = NVME_TCP_CAPSULE_MAX;
         term = tcp_pdu_judge(&reader->head, &queue->rules);
         if (term.fes != PDU_FES_NONE) {
             end_for(queue, (enum tcp_fes)term.fes, term.fei);

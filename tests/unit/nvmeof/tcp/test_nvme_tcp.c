@@ -1192,6 +1192,26 @@ static void test_admin_capsules_carry_8_kib(void **state)
     assert_int_equal(take_response(w, &host.admin).status, 0);
 }
 
+/* So do those of Fabrics commands on an I/O queue, but no other ones. */
+static void test_fabrics_capsules_carry_8_kib_on_every_queue(void **state)
+{
+    static uint8_t data[8192];
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    struct nvme_sqe sqe = {.opcode = NVME_FABRICS,
+                           .fctype = FABRICS_AUTH_SEND,
+                           .cid = 3,
+                           .cdw11 = 5000};
+    struct nvme_cqe cqe;
+
+    send_capsule(w, &host.io, &sqe, data, 5000);
+    cqe = take_response(w, &host.io);
+    assert_int_equal(cqe.cid, 3);
+    sqe = make_rw(NVM_WRITE, 0, 16, 4);
+    send_capsule(w, &host.io, &sqe, data, sizeof(data));
+    check_term(w, &host.io, PDU_FES_HEADER_FIELD, PDU_PLEN);
+}
+
 /* Compare and Write as one, with data in the capsules and with R2T. */
 static void test_fused_commands(void **state)
 {
