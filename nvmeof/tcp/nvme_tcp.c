@@ -231,9 +231,10 @@ static void disconnect_queue(void *ctx, uint16_t qpair)
     if (queue->state == TCP_QUEUE_OPEN) {
         queue->fetching.first = NULL;
         begin_end(queue, TCP_QUEUE_ENDING);
-    } else {
+    } else if (queue->was_disconnected) {
         tcp_queue_abort(queue); /* called again: stop waiting for the peer */
     }
+    queue->was_disconnected = true;
 }
 
 static void queue_drained(void *ctx, uint16_t qpair)
@@ -299,6 +300,7 @@ static void queue_init(struct nvme_tcp_queue *queue, uint32_t id,
     queue->has_flow_control = true;
     queue->has_close = false;
     queue->has_abort = false;
+    queue->was_disconnected = false;
     queue->was_closed = false;
     queue->was_aborted = false;
     queue->bytes_us = tcp->now_us;

@@ -106,6 +106,7 @@ struct nvme_tcp_queue {
     bool is_connected;            /* Connect was accepted */
     bool has_flow_control;        /* of the SQ */
     bool needs_step;              /* it is in the list tcp->step_first */
+    bool was_disconnected;        /* by the target */
     bool was_closed, was_aborted; /* CLOSE or ABORT was given to the socket, */
     bool has_close, has_abort;    /* and is not completed */
     struct nvme_tcp_queue *next_step;

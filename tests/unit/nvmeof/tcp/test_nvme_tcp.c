@@ -653,6 +653,18 @@ static void test_a_wrong_header_digest_ends_the_connection(void **state)
     assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_HEADER_DIGESTS), 1);
 }
 
+/* The association ends while the queue says why it ends. */
+static void test_term_req_is_sent_although_the_association_ends(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    const uint8_t bytes[24] = {0xff, 0, 24, 0, 24};
+
+    world_send(w, host.io.peer, bytes, sizeof(bytes));
+    world_close(w, host.admin.peer);
+    check_term(w, &host.io, PDU_FES_HEADER_FIELD, PDU_TYPE);
+}
+
 /* Send H2CData that is wrong in one field.  @return the connection */
 static struct link send_wrong_data(struct world *w, int tag, int cid,
                                    int offset, int len, bool is_last)
