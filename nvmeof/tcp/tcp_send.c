@@ -152,12 +152,28 @@ void tcp_queue_send_term(struct nvme_tcp_queue *queue, struct tcp_pdu_term term,
     tcp_queue_close(queue);
 }
 
+/* A tag that no open R2T of the queue has. */
+static uint16_t free_ttag(struct nvme_tcp_queue *queue)
+{
+    const struct nvme_tcp_request *req = queue->fetching.first;
+
+    while (req != NULL) {
+        if (req->ttag == queue->next_ttag) {
+            queue->next_ttag++;
+            req = queue->fetching.first;
+        } else {
+            req = req->next_listed;
+        }
+    }
+    return queue->next_ttag++;
+}
+
 static void make_r2t(struct nvme_tcp_queue *queue, struct nvme_tcp_request *req)
 {
     struct tcp_pdu_head head = {.type = PDU_R2T, .hlen = PDU_DATA_LEN};
     uint8_t *header = begin_pdu(queue, &head, 0);
 
-    req->ttag = queue->next_ttag++;
+    req->ttag = free_ttag(queue);
     req->received = 0;
     req->data_is_bad = false;
     tcp_pdu_data_emit(header, &(struct tcp_pdu_data){

@@ -720,6 +720,25 @@ static void test_a_tag_is_not_used_twice(void **state)
     check_term(w, &host.io, PDU_FES_HEADER_FIELD, PDU_DATA_TTAG);
 }
 
+/* An R2T stays open while all other tags are used. */
+static void test_a_tag_in_use_is_skipped(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    struct tcp_pdu_data r2t[2];
+
+    for (uint16_t i = 0; i < 2; i++) {
+        struct nvme_sqe sqe = make_rw(NVM_WRITE, i * 16u, 16, i);
+
+        send_command(w, &host.io, &sqe, 16 * BLOCK);
+        r2t[i] = take_r2t(w, &host.io);
+        for (unsigned int k = 0; k < NVME_TCP_QUEUES; k++) {
+            w->tcp->queues[k].next_ttag = r2t[0].ttag;
+        }
+    }
+    assert_int_not_equal(r2t[0].ttag, r2t[1].ttag);
+}
+
 static void test_more_commands_than_entries_end_the_connection(void **state)
 {
     struct world *w = *state;
