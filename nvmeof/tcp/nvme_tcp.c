@@ -33,11 +33,19 @@ static void queue_enter(struct nvme_tcp_queue *queue,
 
 void tcp_queue_needs_step(struct nvme_tcp_queue *queue)
 {
-    if (!queue->needs_step) {
-        queue->needs_step = true;
-        queue->next_step = queue->tcp->step_first;
-        queue->tcp->step_first = queue;
+    struct nvme_tcp *tcp = queue->tcp;
+
+    if (queue->needs_step) {
+        return;
     }
+    queue->needs_step = true;
+    queue->next_step = NULL;
+    if (tcp->step_first == NULL) {
+        tcp->step_first = queue;
+    } else {
+        tcp->step_last->next_step = queue;
+    }
+    tcp->step_last = queue;
 }
 
 static void begin_end(struct nvme_tcp_queue *queue,
@@ -193,19 +201,18 @@ static void queue_step(struct nvme_tcp_queue *queue)
     }
 }
 
-/* Queues that need another turn are in the new list. */
+/* Queues that need another turn come after those whose turn it was not. */
 static __attribute__((noinline)) void queues_step(struct nvme_tcp *tcp)
 {
-    struct nvme_tcp_queue *queue = tcp->step_first;
+    const struct nvme_tcp_queue *last = tcp->step_last;
+    struct nvme_tcp_queue *queue;
 
-    tcp->step_first = NULL;
-    while (queue != NULL) {
-        struct nvme_tcp_queue *next = queue->next_step;
-
+    do {
+        queue = tcp->step_first;
+        tcp->step_first = queue->next_step;
         queue->needs_step = false;
         queue_step(queue);
-        queue = next;
-    }
+    } while (queue != last && tcp->bytes_left != 0);
 }
 
 bool nvme_tcp_step(struct nvme_tcp *tcp)
@@ -538,6 +545,7 @@ void nvme_tcp_init(struct nvme_tcp *tcp, const struct nvme_tcp_config *config)
 {
     *tcp = (struct nvme_tcp){
         .config = *config,
+        .bytes_left = NVME_TCP_TURN_BYTES,
         .transport =
             {
                 .ctx = tcp,

@@ -4,7 +4,10 @@
 
 static void binding_tick(void *ctx, uint64_t now_us)
 {
-    ((struct nvme_tcp *)ctx)->now_us = now_us;
+    struct nvme_tcp *tcp = ctx;
+
+    tcp->now_us = now_us;
+    tcp->bytes_left = NVME_TCP_TURN_BYTES;
 }
 
 static bool binding_step(void *ctx)

@@ -41,6 +41,10 @@ enum {
     NVME_TCP_MEMORY_BYTES = NVME_TCP_QUEUES * NVME_TCP_QUEUE_BYTES,
 
     NVME_TCP_H2C_MAX = 262144, /* MAXH2CDATA: a multiple of 4 */
+
+    /* Bytes that are copied or digested in a turn of the main loop.  The window
+     * with which they are reached is digested to its end. */
+    NVME_TCP_TURN_BYTES = 524288,
 };
 
 _Static_assert(NVME_TCP_RING_LEN % NVME_TCP_SLOT_LEN == 0 &&

@@ -129,6 +129,7 @@ static bool read_data(struct nvme_tcp_queue *queue)
         if (len == 0) {
             return false;
         }
+        tcp_note_work(queue->tcp, len);
         memcpy(place, bytes, len);
         if (reader->head.has_data_digest) {
             reader->digest = crc32c_update(reader->digest, place, len);
@@ -412,7 +413,14 @@ static void give_credit(struct nvme_tcp_queue *queue)
 
 void tcp_queue_receive(struct nvme_tcp_queue *queue)
 {
-    while (queue->state == TCP_QUEUE_OPEN && read_stream(queue)) {
+    while (queue->state == TCP_QUEUE_OPEN) {
+        if (queue->tcp->bytes_left == 0) {
+            tcp_queue_needs_step(queue); /* in the next turn */
+            break;
+        }
+        if (!read_stream(queue)) {
+            break;
+        }
     }
     if (queue->state > TCP_QUEUE_OPEN) {
         skip_bytes(queue,

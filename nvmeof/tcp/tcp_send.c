@@ -201,6 +201,7 @@ static uint32_t add_pieces(struct nvme_tcp_queue *queue,
         (void)add_span(queue, piece->ptr, len);
         if (queue->rules.has_data_digest) {
             digest = crc32c_update(digest, piece->ptr, len);
+            tcp_note_work(queue->tcp, len);
         }
         rest -= len;
     }
@@ -305,6 +306,10 @@ void tcp_queue_send(struct nvme_tcp_queue *queue)
            has_room(queue)) {
         struct nvme_tcp_request *req = queue->waiting.first;
 
+        if (queue->tcp->bytes_left == 0) {
+            tcp_queue_needs_step(queue); /* in the next turn */
+            break;
+        }
         request_list_remove(&queue->waiting, NULL);
         make_pdus(queue, req);
     }

@@ -148,7 +148,8 @@ struct nvme_tcp {
     bool is_on;
     uint32_t queues_used, qpairs_used, requests_used;
     struct nvme_tcp_request *free_requests;
-    struct nvme_tcp_queue *step_first;
+    struct nvme_tcp_queue *step_first, *step_last; /* need a step */
+    uint32_t bytes_left;                           /* of NVME_TCP_TURN_BYTES */
     uint64_t counters[NVME_TCP_COUNTERS];
     uint16_t by_qpair[NVMF_MAX_QPAIRS]; /* index of the queue */
     struct nvme_tcp_queue queues[NVME_TCP_QUEUES];
@@ -171,6 +172,12 @@ void tcp_queue_connected(struct nvme_tcp_queue *queue);
 
 bool nvme_tcp_step(struct nvme_tcp *tcp);
 uint64_t nvme_tcp_watch(struct nvme_tcp *tcp);
+
+/** Bytes were copied or digested. */
+static inline void tcp_note_work(struct nvme_tcp *tcp, uint32_t len_bytes)
+{
+    tcp->bytes_left -= MIN(len_bytes, tcp->bytes_left);
+}
 
 /* ---- tcp_receive.c: the stream of PDUs. */
 

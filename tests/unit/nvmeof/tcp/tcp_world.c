@@ -247,6 +247,7 @@ static bool socket_send(void *ctx, uint32_t id, const void *data, uint32_t len)
     if (is_busy(w)) {
         return false;
     }
+    w->turn_bytes += len;
     conn->sends[conn->send_count++] = (struct world_send){data, len, len};
     /* If it has ended, the end completes this. */
     (void)!tcp_send(w->drive, conn->id, len, w->now_us);
@@ -446,6 +447,8 @@ static bool run_drive(struct world *w)
 {
     bool is_busy_now = false;
 
+    w->turn_most = MAX(w->turn_most, w->turn_bytes);
+    w->turn_bytes = 0;
     w->fake->now_us = w->now_us;
     w->binding.ops->tick(w->binding.ctx, w->now_us);
     for (unsigned int i = 0; i < w->event_count; i++) {

@@ -80,9 +80,10 @@ struct world {
     unsigned int wire_first, wire_count;
     unsigned int lose; /* every n-th frame; 0: none */
     unsigned int frames, lost;
-    unsigned int busy;   /* calls of the socket that fail before one succeeds */
-    uint8_t hosts;       /* addresses of the peers that follow */
-    unsigned int forged; /* SYNs by world_forge_syn() */
+    unsigned int busy; /* calls of the socket that fail before one succeeds */
+    uint8_t hosts;     /* addresses of the peers that follow */
+    uint32_t turn_bytes, turn_most; /* given to the socket in a turn */
+    unsigned int forged;            /* SYNs by world_forge_syn() */
 };
 
 struct world *world_new(void);

@@ -1207,6 +1207,35 @@ static void test_two_paths_do_not_wait_for_each_other(void **state)
     assert_in_range(interrupted, 1, 2);
 }
 
+/* Digests of one turn of the main loop are bounded, and each queue has its
+ * turn. */
+static void test_a_turn_has_a_budget_of_bytes(void **state)
+{
+    enum { HOSTS = 16, READS = 4, BLOCKS = 128 };
+    static uint8_t data[BLOCKS * BLOCK];
+    struct world *w = *state;
+    struct host hosts[HOSTS];
+
+    for (unsigned int i = 0; i < HOSTS; i++) {
+        hosts[i] = connect_host(w, DATA_DIGEST, true);
+    }
+    w->fake->hold_media = true;
+    for (uint16_t n = 0; n < HOSTS * READS; n++) {
+        struct nvme_sqe sqe = make_rw(NVM_READ, 0, BLOCKS, n);
+
+        send_command(w, &hosts[n % HOSTS].io, &sqe, sizeof(data));
+    }
+    world_run(w, 100000);
+    w->turn_most = 0;
+    w->fake->hold_media = false;
+    for (unsigned int n = 0; n < HOSTS * READS; n++) {
+        (void)take_pdu(w, &hosts[n % HOSTS].io);
+        assert_int_equal(take_response(w, &hosts[n % HOSTS].io).status, 0);
+    }
+    assert_in_range(w->turn_most, NVME_TCP_TURN_BYTES / 2,
+                    NVME_TCP_TURN_BYTES + 2 * BLOCKS * BLOCK);
+}
+
 /* 8 KiB in an admin capsule need two slots. */
 static void test_admin_capsules_carry_8_kib(void **state)
 {
