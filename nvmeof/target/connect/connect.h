@@ -67,6 +67,11 @@ void share_enter(struct nvmf_target *target, uint16_t qpair);
 void share_leave(struct nvmf_target *target, uint16_t qpair);
 bool share_is_address(const struct nvmf_qpair *qpair, const uint8_t *host);
 
+/* Whether the drive keeps the MAC address of the peer for this queue pair.  The
+ * TCP offload engine answers the one that a segment comes from. */
+bool share_takes_neighbour(const struct nvmf_qpair *qpair);
+bool share_has_neighbour(const struct nvmf_target *target, const uint8_t *host);
+
 /* How many of them are from this address. */
 uint16_t share_count(const struct nvmf_target *target, const uint8_t *host);
 

@@ -136,14 +136,18 @@ bool nvmf_qpair_displace_address(struct nvmf_target *target,
 {
     *index = target->shares.first;
     if (target->shares.addresses < NVMF_UNPROVEN_ADDRESSES ||
-        share_count(target, params->host) != 0) {
+        share_has_neighbour(target, params->host)) {
         return false;
     }
-    if (share_count(target, address) == 0) {
+    while (!share_takes_neighbour(&target->qpair[*index])) {
+        *index = target->qpair[*index].next_listed;
+    }
+    if (!share_has_neighbour(target, address)) {
         memcpy(address, target->qpair[*index].host,
                sizeof(target->qpair[*index].host));
     }
-    while (!share_is_address(&target->qpair[*index], address)) {
+    while (!share_is_address(&target->qpair[*index], address) ||
+           !share_takes_neighbour(&target->qpair[*index])) {
         *index = target->qpair[*index].next_listed;
     }
     if (target->qpair[*index].transport != params->transport) {

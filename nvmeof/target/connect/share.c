@@ -27,6 +27,22 @@ bool share_is_address(const struct nvmf_qpair *a, const uint8_t *host)
     return memcmp(a->host, host, sizeof(a->host)) == 0;
 }
 
+bool share_takes_neighbour(const struct nvmf_qpair *qpair)
+{
+    return qpair->transport->trtype != TRTYPE_TCP;
+}
+
+bool share_has_neighbour(const struct nvmf_target *target, const uint8_t *host)
+{
+    uint16_t i = target->shares.first;
+
+    while (i != NO_QPAIR && !(share_is_address(&target->qpair[i], host) &&
+                              share_takes_neighbour(&target->qpair[i]))) {
+        i = target->qpair[i].next_listed;
+    }
+    return i != NO_QPAIR;
+}
+
 /* Add to the count of all listed queue pairs of an address.  @return how many
  * there are */
 static uint16_t change_count(struct nvmf_target *target, const uint8_t *host,
@@ -54,11 +70,13 @@ void share_enter(struct nvmf_target *target, uint16_t index)
     if (qpair->is_listed) {
         return;
     }
+    if (share_takes_neighbour(qpair) &&
+        !share_has_neighbour(target, qpair->host)) {
+        shares->addresses++;
+    }
     qpair->is_listed = true;
     qpair->listed_us = target->now_us;
     qpair->of_address = (uint16_t)(change_count(target, qpair->host, 1) + 1);
-    shares->addresses =
-        (uint16_t)(shares->addresses + (qpair->of_address == 1));
     qpair->next_listed = NO_QPAIR;
     qpair->prev_listed = shares->last;
     if (shares->last == NO_QPAIR) {
@@ -88,7 +106,9 @@ void share_leave(struct nvmf_target *target, uint16_t index)
     } else {
         target->qpair[qpair->next_listed].prev_listed = qpair->prev_listed;
     }
-    if (change_count(target, qpair->host, -1) == 0) {
+    (void)change_count(target, qpair->host, -1);
+    if (share_takes_neighbour(qpair) &&
+        !share_has_neighbour(target, qpair->host)) {
         shares->addresses--;
     }
 }

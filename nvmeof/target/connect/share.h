@@ -11,7 +11,7 @@
  * share.c. */
 struct nvmf_shares {
     uint16_t first, last;
-    uint16_t addresses; /* from which they come */
+    uint16_t addresses; /* that take a neighbour: share_takes_neighbour() */
     uint32_t displaced; /* since power-on */
 };
 

@@ -247,6 +247,40 @@ static void test_addresses_without_proof_are_limited(void **state)
     check_list(fake);
 }
 
+/* The peers of NVMe/TCP take no neighbours, so their addresses do not count. */
+static void test_addresses_of_tcp_do_not_count(void **state)
+{
+    struct fake *fake = *state;
+    struct nvmf_transport tcp = fake->transport;
+    uint16_t first, qpairs[200];
+
+    tcp.trtype = TRTYPE_TCP;
+    for (uint16_t i = 0; i < ARRAY_LEN(qpairs); i++) {
+        struct nvmf_qpair_params params;
+
+        set_params(fake, &params, (uint16_t)(5000 + i), NULL);
+        params.transport = &tcp;
+        assert_int_equal(nvmf_qpair_reserve(fake->target, &params, &qpairs[i]),
+                         NVMF_RESERVE_OK);
+        nvmf_qpair_open(fake->target, qpairs[i], fake->now_us);
+        nvmf_qpair_confirm(fake->target, qpairs[i]);
+    }
+    assert_int_equal(fake->target->shares.addresses, 0);
+    first = open_from(fake, 1000, 1, 1);
+    for (uint16_t i = 1; i < NVMF_UNPROVEN_ADDRESSES; i++) {
+        (void)open_from(fake, (uint16_t)(1000 + i), 1, 1);
+    }
+    assert_int_equal(nvmf_target_displaced(fake->target), 0);
+    (void)open_from(fake, 5000, 1, 1); /* an address that TCP has already */
+    assert_true(is_from(fake, first, 5000));
+    assert_int_equal(nvmf_target_displaced(fake->target), 1);
+    assert_int_equal(fake->target->shares.addresses, NVMF_UNPROVEN_ADDRESSES);
+    for (uint16_t i = 0; i < ARRAY_LEN(qpairs); i++) {
+        assert_int_equal(state_of(fake, qpairs[i]), QPAIR_CONNECTING);
+        fake_close(fake, qpairs[i]);
+    }
+}
+
 /* A request whose source may be forged counts for no address. */
 static void test_an_unconfirmed_connection_has_no_share(void **state)
 {
