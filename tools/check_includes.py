@@ -48,8 +48,8 @@ MAY_INCLUDE = {
                     "net/verbs/rdma_cm.h", "storage/block/piece.h"],
     # It uses TCP connections only through the seam in its own directory.
     "nvmeof/tcp": ["lib", "nvmeof/binding.h", "nvmeof/limits.h",
-                   "nvmeof/target/target.h", "nvmeof/target/transport.h",
-                   "nvmeof/wire"],
+                   "nvmeof/target/make_room.h", "nvmeof/target/target.h",
+                   "nvmeof/target/transport.h", "nvmeof/wire"],
     "nvmeof/loopback": ["lib", "nvmeof/limits.h", "nvmeof/target/target.h",
                         "nvmeof/wire"],
     "nvmeof/host": ["lib", "nvmeof/wire", "nvmeof/limits.h", "net/verbs",
