@@ -22,7 +22,12 @@ struct verbs_gid {
     uint8_t bytes[16];
 };
 
-enum verbs_qp_type { VERBS_QP_RC, VERBS_QP_UD };
+enum verbs_qp_type {
+    VERBS_QP_RC, /* RoCE */
+    VERBS_QP_UD,
+    VERBS_QP_IW, /* iWARP: on a TCP connection */
+    VERBS_QP_TYPES,
+};
 
 enum verbs_qp_state {
     VERBS_QPS_RESET,
@@ -149,9 +154,20 @@ struct verbs_qp_config {
     void *ctx;
 };
 
-/* Arguments of verbs_modify_qp(); docs/hardware/rnic.md, section 3, says which
- * state needs which. */
+/* What a pair of type VERBS_QP_IW needs besides. */
+struct verbs_iw_attr {
+    uint32_t stream;    /* TID of its connection at the TCP offload engine */
+    bool has_crc;       /* FPDUs have a CRC, in both directions */
+    bool is_first_mute; /* sends nothing before the peer's first FPDU */
+};
+
+/*
+ * Arguments of verbs_modify_qp(); docs/hardware/rnic.md, section 3, says which
+ * state needs which.  A pair of type VERBS_QP_IW takes `access`, the two limits
+ * of READs, and `iw`; the other types take all but `iw`.
+ */
 struct verbs_qp_attr {
+    struct verbs_iw_attr iw;
     uint8_t laddr;              /* index of our address */
     bool is_v1;                 /* RoCE v1: EtherType 8915h */
     uint16_t neigh;             /* index of the peer's neighbour entry */
