@@ -270,6 +270,11 @@ uint64_t rnic_counter_read(const struct verbs *verbs, unsigned int counter)
 static bool qp_command(struct verbs *verbs, const struct rnic_qp *qp,
                        enum verbs_qp_type type)
 {
+    static const uint8_t types[VERBS_QP_TYPES] = {
+        [VERBS_QP_RC] = RNIC_QP_RC,
+        [VERBS_QP_UD] = RNIC_QP_UD,
+        [VERBS_QP_IW] = RNIC_QP_IW,
+    };
     uint32_t slot = qp->qpn & SLOT_MASK;
     uint8_t *cmd = rnic_cmd_begin(verbs, RNIC_CMD_RQ_CREATE, slot);
 
@@ -281,8 +286,7 @@ static bool qp_command(struct verbs *verbs, const struct rnic_qp *qp,
         return false;
     }
     cmd = rnic_cmd_begin(verbs, RNIC_CMD_QP_CREATE, qp->qpn);
-    dram_store8(cmd, RNIC_QP_TYPE,
-                type == VERBS_QP_UD ? RNIC_QP_UD : RNIC_QP_RC);
+    dram_store8(cmd, RNIC_QP_TYPE, types[type]);
     dram_store8(cmd, RNIC_QP_SQ_SIZE, qp->sq_class);
     dram_store16(cmd, RNIC_QP_PD, PD);
     dram_store16(cmd, RNIC_QP_SEND_CQ, (uint16_t)(2u * verbs->hart + CQ_SEND));
@@ -332,7 +336,7 @@ static bool qp_create(struct verbs *verbs, const struct verbs_qp_config *config,
     qp->rq_pi = qp->rq_ci = 0;
     qp->sq_mask = (1u << qp->sq_class) - 1;
     qp->rq_mask = (1u << qp->rq_class) - 1;
-    qp->is_ud = config->type == VERBS_QP_UD;
+    qp->type = (uint8_t)config->type;
     qp->ops = config->ops;
     qp->ctx = config->ctx;
     shared_store32(qp->records, RECORD_SQ, 0);
@@ -392,6 +396,37 @@ bool verbs_create_mad_qp(struct verbs *verbs,
     return true;
 }
 
+/* The arguments of RoCE. */
+static void write_roce(uint8_t *cmd, const struct verbs_qp_attr *attr)
+{
+    dram_store8(cmd, RNIC_MOD_LADDR, attr->laddr);
+    dram_store16(cmd, RNIC_MOD_NEIGH, attr->neigh);
+    dram_store8(cmd, RNIC_MOD_PATH_MTU, attr->path_mtu);
+    dram_store32(cmd, RNIC_MOD_DEST_QPN, attr->dest_qpn);
+    dram_store32(cmd, RNIC_MOD_QKEY, attr->qkey);
+    dram_store32(cmd, RNIC_MOD_SQ_PSN, attr->sq_psn);
+    dram_store32(cmd, RNIC_MOD_RQ_PSN, attr->rq_psn);
+    dram_store8(cmd, RNIC_MOD_ACK_TIMEOUT, attr->ack_timeout);
+    dram_store8(cmd, RNIC_MOD_RETRIES, attr->retries);
+    dram_store8(cmd, RNIC_MOD_RNR_RETRIES, attr->rnr_retries);
+    dram_store8(cmd, RNIC_MOD_RNR_TIMER, attr->rnr_timer);
+    dram_store8(cmd, RNIC_MOD_PRIORITY, attr->priority);
+    dram_store8(cmd, RNIC_MOD_DSCP, attr->dscp);
+    dram_store8(cmd, RNIC_MOD_HOP_LIMIT, attr->hop_limit);
+    dram_store16(cmd, RNIC_MOD_UDP_SPORT, attr->udp_sport);
+    dram_store8(cmd, RNIC_MOD_ROCE, attr->is_v1 ? RNIC_ROCE_V1 : RNIC_ROCE_V2);
+}
+
+static void write_iw(uint8_t *cmd, const struct verbs_qp_attr *attr)
+{
+    const struct verbs_iw_attr *iw = &attr->iw;
+    uint8_t flags = (uint8_t)((iw->has_crc ? RNIC_IW_CRC : 0) |
+                              (iw->is_first_mute ? RNIC_IW_MUTE : 0));
+
+    dram_store32(cmd, RNIC_MOD_IW_STREAM, iw->stream);
+    dram_store8(cmd, RNIC_MOD_IW_FLAGS, flags);
+}
+
 bool verbs_modify_qp(struct verbs *verbs, uint32_t qpn,
                      enum verbs_qp_state next, const struct verbs_qp_attr *attr)
 {
@@ -400,34 +435,22 @@ bool verbs_modify_qp(struct verbs *verbs, uint32_t qpn,
         [VERBS_QPS_RTR] = RNIC_QPS_RTR,     [VERBS_QPS_RTS] = RNIC_QPS_RTS,
         [VERBS_QPS_ERROR] = RNIC_QPS_ERROR,
     };
+    const struct rnic_qp *qp = qp_get(verbs, qpn);
     uint8_t *cmd;
 
-    (void)qp_get(verbs, qpn);
     /* Send the requests that were posted before. */
     verbs_flush(verbs);
     cmd = rnic_cmd_begin(verbs, RNIC_CMD_QP_MODIFY, qpn);
     dram_store8(cmd, RNIC_MOD_STATE, states[next]);
     if (attr != NULL) {
-        dram_store8(cmd, RNIC_MOD_LADDR, attr->laddr);
-        dram_store16(cmd, RNIC_MOD_NEIGH, attr->neigh);
-        dram_store8(cmd, RNIC_MOD_PATH_MTU, attr->path_mtu);
         dram_store8(cmd, RNIC_MOD_ACCESS, attr->access);
         dram_store8(cmd, RNIC_MOD_MAX_RD_ATOMIC, attr->max_rd_atomic);
         dram_store8(cmd, RNIC_MOD_MAX_DEST_RD_ATOMIC, attr->max_dest_rd_atomic);
-        dram_store32(cmd, RNIC_MOD_DEST_QPN, attr->dest_qpn);
-        dram_store32(cmd, RNIC_MOD_QKEY, attr->qkey);
-        dram_store32(cmd, RNIC_MOD_SQ_PSN, attr->sq_psn);
-        dram_store32(cmd, RNIC_MOD_RQ_PSN, attr->rq_psn);
-        dram_store8(cmd, RNIC_MOD_ACK_TIMEOUT, attr->ack_timeout);
-        dram_store8(cmd, RNIC_MOD_RETRIES, attr->retries);
-        dram_store8(cmd, RNIC_MOD_RNR_RETRIES, attr->rnr_retries);
-        dram_store8(cmd, RNIC_MOD_RNR_TIMER, attr->rnr_timer);
-        dram_store8(cmd, RNIC_MOD_PRIORITY, attr->priority);
-        dram_store8(cmd, RNIC_MOD_DSCP, attr->dscp);
-        dram_store8(cmd, RNIC_MOD_HOP_LIMIT, attr->hop_limit);
-        dram_store16(cmd, RNIC_MOD_UDP_SPORT, attr->udp_sport);
-        dram_store8(cmd, RNIC_MOD_ROCE,
-                    attr->is_v1 ? RNIC_ROCE_V1 : RNIC_ROCE_V2);
+        if (qp->type == VERBS_QP_IW) {
+            write_iw(cmd, attr);
+        } else {
+            write_roce(cmd, attr);
+        }
     }
     return rnic_cmd_run(verbs) == RNIC_CMD_OK;
 }

@@ -102,7 +102,7 @@ struct rnic_qp {
     void *ctx;
     uint16_t generation; /* generation of the next QP in this slot */
     uint8_t sq_class, rq_class;
-    bool is_ud;
+    uint8_t type; /* enum verbs_qp_type */
     /* The slot is listed in verbs.dirty, even if its QP is gone. */
     uint8_t dirty;
 };

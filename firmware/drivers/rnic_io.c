@@ -81,7 +81,7 @@ bool verbs_post_send(struct verbs *verbs, uint32_t qpn,
     dram_store32(wqe, RNIC_SWQE_RKEY, wr->rkey);
     dram_store32(wqe, RNIC_SWQE_AFTER_MEDIA, 0);
     dram_store8(wqe, RNIC_SWQE_PI_ACTION, 0);
-    if (__builtin_expect(qp->is_ud, 0)) {
+    if (__builtin_expect(qp->type == VERBS_QP_UD, 0)) {
         write_ud(wqe, wr);
     }
     if (wr->inline_data) {

@@ -178,7 +178,12 @@ enum {                            /* QP_CREATE; INDEX is the 24-bit QPN */
     RNIC_QP_SQ_BASE = 32,         /* u64: ring of send WQEs */
     RNIC_QP_SQ_RECORD = 40,       /* u64: address of firmware's u32 index */
 };
-enum rnic_qp_type { RNIC_QP_RC = 0, RNIC_QP_UD = 1 };
+enum rnic_qp_type {
+    RNIC_QP_RC = 0,               /* RoCE */
+    RNIC_QP_UD = 1,               /* RoCE */
+    RNIC_QP_IW = 2,               /* iWARP, on a connection of the TOE */
+    RNIC_QP_TYPES,
+};
 
 enum {                            /* QP_MODIFY; INDEX is the QPN */
     RNIC_MOD_STATE = 16,          /* u8: enum rnic_qp_state, the next one */
@@ -203,6 +208,12 @@ enum {                            /* QP_MODIFY; INDEX is the QPN */
     RNIC_MOD_UDP_SPORT = 52,      /* u16: source port, 0xc000 and above */
     RNIC_MOD_RATE_MBPS = 56,      /* u32: 0 = the link's rate */
     RNIC_MOD_ROCE = 60,           /* u8: enum rnic_roce */
+    RNIC_MOD_IW_STREAM = 64,      /* u32, iWARP: TID of the connection */
+    RNIC_MOD_IW_FLAGS = 68,       /* u8, iWARP: enum rnic_iw_flags */
+};
+enum rnic_iw_flags {
+    RNIC_IW_CRC = 1,              /* FPDUs have a CRC, in both directions */
+    RNIC_IW_MUTE = 2,             /* silent until the peer's first FPDU */
 };
 enum rnic_roce {
     RNIC_ROCE_V2 = 0,             /* UDP */

@@ -227,7 +227,8 @@ static uint8_t qp_create(struct command *c)
     if (o->qps[slot].exists) {
         return RNIC_CMD_IN_USE;
     }
-    if (qp.type > RNIC_QP_UD || qp.sq_size_log2 > 10 ||
+    engine = rnic_engine(c->rnic, qp.type);
+    if (engine == NULL || qp.sq_size_log2 > 10 ||
         (qp.qpn == RDMA_MAD_QPN && qp.type != RNIC_QP_UD)) {
         return RNIC_CMD_BAD_ARGUMENT;
     }
@@ -240,7 +241,6 @@ static uint8_t qp_create(struct command *c)
     o->cqs[qp.send_cq].users++;
     o->cqs[qp.recv_cq].users++;
     o->rqs[qp.rq].users++;
-    engine = rnic_engine(c->rnic, qp.type);
     engine->ops->qp_create(engine->ctx, slot);
     return RNIC_CMD_OK;
 }

@@ -566,6 +566,13 @@ static bool harts_valid(const struct rnic_state *state)
 
 static bool engines_reload(struct rnic *rnic)
 {
+    const struct rdma_qp *qps = rnic->state.objects.qps;
+
+    for (unsigned int i = 0; i < RDMA_QPS; i++) {
+        if (qps[i].exists && rnic_engine(rnic, qps[i].type) == NULL) {
+            return false;
+        }
+    }
     for (unsigned int i = 0; i < RNIC_ENGINES; i++) {
         if (!rnic->engines[i].ops->reload(rnic->engines[i].ctx)) {
             return false;

@@ -69,12 +69,13 @@ void rnic_attach_port(struct rnic *rnic, unsigned int port,
 /** Set the fault rules that RoCE asks; NULL: none.  They outlive the RNIC. */
 void rnic_set_faults(struct rnic *rnic, const struct roce_fault_hook *hook);
 
-/* The engine that serves queue pairs of a type (enum verbs_qp_type). */
+/* The engine that serves queue pairs of a type (enum verbs_qp_type); NULL: none
+ * does. */
 static inline const struct rdma_engine *rnic_engine(const struct rnic *rnic,
                                                     uint8_t type)
 {
-    (void)type; /* RoCE serves both types. */
-    return &rnic->engines[0];
+    return type == VERBS_QP_RC || type == VERBS_QP_UD ? &rnic->engines[0]
+                                                      : NULL;
 }
 
 /**

@@ -35,6 +35,15 @@ static inline struct rdma_qp *roce_rdma_qp(struct roce *roce, uint32_t slot)
     return &roce->objects->qps[slot];
 }
 
+/* Whether a queue pair exists that RoCE serves, not another engine. */
+static inline bool roce_has_qp(const struct roce *roce, uint32_t slot)
+{
+    const struct rdma_qp *rqp = &roce->objects->qps[slot];
+
+    return rqp->exists &&
+           (rqp->type == VERBS_QP_RC || rqp->type == VERBS_QP_UD);
+}
+
 static inline struct roce_qp *roce_qp(struct roce *roce, uint32_t slot)
 {
     return &roce->state->qps[slot];

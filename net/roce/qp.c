@@ -218,7 +218,7 @@ void roce_settle(struct roce *roce)
     for (uint32_t slot = 0; slot < RDMA_QPS; slot++) {
         const struct rdma_qp *qp = roce_rdma_qp(roce, slot);
 
-        if (qp->exists && qp->state != VERBS_QPS_RESET &&
+        if (roce_has_qp(roce, slot) && qp->state != VERBS_QPS_RESET &&
             (cqs >> qp->send_cq & 1 || cqs >> qp->recv_cq & 1)) {
             roce_qp_fail(roce, slot, VERBS_WC_LOCAL_OPERATION);
         }

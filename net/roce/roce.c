@@ -122,7 +122,7 @@ static bool qp_valid(const struct roce *roce, uint32_t slot)
     const struct roce_qp *qp = &roce->state->qps[slot];
     bool is_live = rqp->state == VERBS_QPS_RTR || rqp->state == VERBS_QPS_RTS;
 
-    if (!rqp->exists) {
+    if (!roce_has_qp(roce, slot)) {
         return true;
     }
     if (!path_valid(roce->objects, &qp->path) || !dcqcn_valid(&qp->dcqcn)) {
@@ -152,7 +152,7 @@ static void rebuild_lists(struct roce *roce)
     memset(state->port_blocked, 0, sizeof(state->port_blocked));
     memset(roce->waited_for, 0, sizeof(roce->waited_for));
     for (uint32_t slot = 0; slot < RDMA_QPS; slot++) {
-        if (roce->objects->qps[slot].exists) {
+        if (roce_has_qp(roce, slot)) {
             roce_timer_set(roce, slot, timers.due[slot]);
             roce_schedule(roce, slot, ROCE_LIST_CONTROL);
             roce_schedule(roce, slot, ROCE_LIST_DATA);

@@ -215,7 +215,7 @@ static enum rx_verdict judge_qp(struct roce *roce, int slot,
     const struct roce_qp *qp;
     bool is_ud = roce_opcode_transport(rx->bth.opcode) == ROCE_UD;
 
-    if (slot < 0) {
+    if (slot < 0 || !roce_has_qp(roce, (uint32_t)slot)) {
         return RX_NO_QP;
     }
     rqp = &o->qps[slot];

@@ -116,7 +116,7 @@ static bool qp_valid(const struct rdma_objects *o, const struct rdma_qp *qp,
     if (!qp->exists) {
         return true;
     }
-    return qp->state < QP_STATES && qp->type <= VERBS_QP_UD &&
+    return qp->state < QP_STATES && qp->type < VERBS_QP_TYPES &&
            qp->sq_size_log2 <= 10 && rdma_qp_slot(qp->qpn) == slot &&
            qp->qpn <= 0xffffff && qp->pd < RDMA_PDS && o->pds[qp->pd].exists &&
            qp->send_cq < RDMA_CQS && o->cqs[qp->send_cq].exists &&

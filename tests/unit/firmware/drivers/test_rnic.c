@@ -1052,6 +1052,34 @@ static void test_create_cleans_up_after_a_refusal(void **state)
     assert_int_equal(rnic.verbs.counters.commands_refused, 100);
 }
 
+static void test_a_pair_of_iwarp_has_attributes_of_its_own(void **state)
+{
+    const struct verbs_qp_config config = {VERBS_QP_IW, 16, 16, &ops, &seen};
+    const struct verbs_qp_attr attr = {
+        .iw = {.stream = 0x12340005, .has_crc = true, .is_first_mute = true},
+        .laddr = 3,
+        .dest_qpn = 0xabcde,
+        .access = 4,
+        .max_rd_atomic = 16,
+        .max_dest_rd_atomic = 2,
+    };
+    const uint8_t *c = rnic.last_cmd;
+    uint32_t qpn;
+
+    (void)state;
+    assert_true(verbs_create_qp(&rnic.verbs, &config, &qpn));
+    assert_int_equal(c[RNIC_QP_TYPE], RNIC_QP_IW);
+    assert_true(verbs_modify_qp(&rnic.verbs, qpn, VERBS_QPS_RTR, &attr));
+    assert_int_equal(c[RNIC_MOD_STATE], RNIC_QPS_RTR);
+    assert_int_equal(c[RNIC_MOD_ACCESS], 4);
+    assert_int_equal(c[RNIC_MOD_MAX_RD_ATOMIC], 16);
+    assert_int_equal(c[RNIC_MOD_MAX_DEST_RD_ATOMIC], 2);
+    assert_int_equal(get_le32(c + RNIC_MOD_IW_STREAM), 0x12340005);
+    assert_int_equal(c[RNIC_MOD_IW_FLAGS], RNIC_IW_CRC | RNIC_IW_MUTE);
+    assert_int_equal(c[RNIC_MOD_LADDR], 0);
+    assert_int_equal(get_le32(c + RNIC_MOD_DEST_QPN), 0);
+}
+
 static void test_modify_passes_all_attributes_to_the_rnic(void **state)
 {
     uint32_t qpn = create_qp(16, 16);

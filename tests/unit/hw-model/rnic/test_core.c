@@ -728,6 +728,7 @@ static void test_an_invalid_state_is_refused(void **state)
     REFUSES(harts[0].cmd_size_log2, 9);
     REFUSES(roce.window, 0);
     REFUSES(objects.qps[slot].state, 5);
+    REFUSES(objects.qps[slot].type, VERBS_QP_TYPES);
     REFUSES(objects.qps[slot].qpn, slot + 1);
     REFUSES(objects.qps[slot].qpn, slot | 1024);
     REFUSES(objects.qps[slot].pd, 300);

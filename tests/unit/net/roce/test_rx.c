@@ -83,6 +83,18 @@ static void test_each_invalid_packet_moves_its_counter(void **state)
     }
 }
 
+/* A queue pair of another engine has a number of the same space. */
+static void test_no_packet_reaches_a_pair_of_another_engine(void **state)
+{
+    struct bed *bed = *state;
+    struct rdma_objects *objects = &bed->side[1].rnic->state.objects;
+    struct raw raw = good;
+
+    objects->qps[rdma_qp_slot(bed_qpn(&bed->side[1], 0))].type = VERBS_QP_IW;
+    raw_send(bed, &raw);
+    expect_only(bed, RNIC_COUNT_RX_NO_QP);
+}
+
 static void test_every_truncation_is_refused(void **state)
 {
     struct bed *bed = *state;
