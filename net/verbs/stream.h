@@ -5,8 +5,13 @@
  *
  * A stream begins as one that firmware reads and writes.  attach() hands it
  * over to a queue pair: from then on, received bytes go to the engine, and the
- * bytes to send come from it.  Neither side keeps a copy of bytes to send: they
- * are fetched from the engine again when they are sent again.
+ * bytes to send come from it.  What firmware has sent before, or sends before
+ * the queue pair is in RTS, leaves before the first byte of the engine.
+ *
+ * Neither side keeps a copy of bytes to send: they are fetched from the engine
+ * again when they are sent again.  Received bytes are kept by the owner of the
+ * streams, in the ring that firmware gave for them, until receive() has taken
+ * them.
  *
  * Both sides run in one execution context.  The functions of struct
  * rdma_stream_user are called from inside the owner of the streams, and must
@@ -18,7 +23,8 @@
 
 #include "lib/util.h"
 
-/* Bytes to send, valid until the next call of fetch(). */
+/* A piece of memory.  Bytes to send are valid until the engine is called again,
+ * received ones during the call. */
 struct rdma_stream_piece {
     const uint8_t *data;
     uint32_t len_bytes;
@@ -41,11 +47,13 @@ struct rdma_streams {
     /**
      * Give a stream to the queue pair in this slot.
      *
+     * @param ring_bytes  out: most bytes that wait until receive() takes them
      * @return false when nothing has happened: the stream is not open in both
      *         directions, or belongs to a queue pair, or firmware has not given
      *         back all received bytes
      */
-    bool (*attach)(void *ctx, uint32_t stream, uint32_t slot);
+    bool (*attach)(void *ctx, uint32_t stream, uint32_t slot,
+                   uint32_t *ring_bytes);
 
     /**
      * Take a stream from its queue pair: no function of struct
@@ -79,12 +87,22 @@ struct rdma_streams {
 struct rdma_stream_user {
     void *ctx;
 
-    /** The next bytes in order: copy what is needed of them. */
-    void (*deliver)(void *ctx, uint32_t slot, const uint8_t *data,
-                    uint32_t len_bytes);
+    /**
+     * Take received bytes.
+     *
+     * @param pieces  all bytes that were not taken yet, in order: for example
+     *                two pieces of a ring that wraps, and a segment that has
+     *                just come.  1 to RDMA_STREAM_PIECES of them
+     * @return how many were taken.  The others are offered again together with
+     *         the next ones, and not before.
+     */
+    uint32_t (*receive)(void *ctx, uint32_t slot,
+                        const struct rdma_stream_piece *pieces,
+                        unsigned int count);
 
     /**
-     * Find bytes that send() has announced.
+     * Find bytes that send() has announced.  An answer ends where a frame of
+     * the engine ends, if it can, so that segments hold whole frames.
      *
      * @param offset  of the first one; the first byte announced after attach()
      *                has offset 0

@@ -159,6 +159,9 @@ struct verbs_iw_attr {
     uint32_t stream;    /* TID of its connection at the TCP offload engine */
     bool has_crc;       /* FPDUs have a CRC, in both directions */
     bool is_first_mute; /* sends nothing before the peer's first FPDU */
+    bool has_send_rtr;  /* the peer's first message is an empty SEND that is
+                         * not for the user: RFC 6581, RTR */
+    uint64_t key_seed;  /* random: for the keys of outstanding READs */
 };
 
 /*
