@@ -83,7 +83,7 @@ enum {
     TOE_CMD_OPCODE = 8,           /* u8: enum toe_opcode */
     TOE_CMD_STATUS = 9,           /* u8: firmware writes 0; enum toe_status */
     TOE_CMD_TID = 12,             /* u32: connection, or index of the object */
-    TOE_CMD_ADDR = 16,            /* u64: ACCEPT, SEND, QUERY */
+    TOE_CMD_ADDR = 16,            /* u64: ACCEPT, SEND, QUERY, RING */
     TOE_CMD_LENGTH = 24,          /* u32: SEND, CREDIT; QUERY: 1 searches */
     TOE_CMD_PORT = 28,            /* u16: LISTEN, UNLISTEN */
 };
@@ -107,6 +107,7 @@ enum toe_opcode {
     TOE_CMD_QUERY = 10,
     TOE_CMD_LADDR_SET = 11,
     TOE_CMD_LADDR_CLEAR = 12,
+    TOE_CMD_RING = 13,
     TOE_OPCODES,
 };
 enum toe_status {
@@ -201,6 +202,7 @@ enum toe_tcb_flags {
     TOE_TCB_HAS_SACK = 2,
     TOE_TCB_HAS_ECN = 4,
     TOE_TCB_IS_RECOVERING = 8,
+    TOE_TCB_IS_RDMA = 16,         /* belongs to a queue pair */
 };
 /* clang-format on */
 

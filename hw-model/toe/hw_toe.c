@@ -338,11 +338,26 @@ void hw_toe_attach_port(struct hw_toe *toe, unsigned int port,
     toe->blocked = 0;
 }
 
-void hw_toe_reset(struct hw_toe *toe)
+/* The queue pairs of all connections lose them. */
+static void end_streams(struct hw_toe *toe)
+{
+    for (unsigned int i = 0; i < HW_TOE_SLOTS; i++) {
+        struct hw_toe_conn *conn = &toe->state.conns[i];
+
+        if (conn->is_rdma) {
+            conn->end = TOE_END_STOPPED;
+            hw_toe_rdma_end(toe, conn);
+        }
+    }
+}
+
+static void reset_state(struct hw_toe *toe)
 {
     struct hw_toe_state *state = &toe->state;
 
     memset(state, 0, sizeof(*state));
+    memset(toe->rdma_due, 0, sizeof(toe->rdma_due));
+    toe->has_rdma_due = false;
     state->config = FIELD_SET(0, TOE_CONFIG, MTU, MTU_RESET) |
                     FIELD_SET(0, TOE_CONFIG, RING_LOG2, RING_LOG2_RESET);
     for (unsigned int i = 0; i < HW_TOE_SLOTS; i++) {
@@ -354,15 +369,22 @@ void hw_toe_reset(struct hw_toe *toe)
     hw_toe_update_irq(toe);
 }
 
+void hw_toe_reset(struct hw_toe *toe)
+{
+    end_streams(toe);
+    reset_state(toe);
+}
+
 void hw_toe_init(struct hw_toe *toe, const struct hw_toe_config *config)
 {
     toe->env = config->env;
     memcpy(toe->sinks, config->ports, sizeof(toe->sinks));
     toe->memory = config->memory;
     toe->trace = config->trace != NULL ? config->trace : &trace_off;
+    toe->rdma = config->rdma;
     toe->user = config->memory;
     toe->busy = false;
-    hw_toe_reset(toe);
+    reset_state(toe);
 }
 
 /* What was loaded into a bool may be any byte. */
@@ -385,7 +407,11 @@ static bool conn_is_valid(const struct hw_toe_conn *conn)
            is_truth_value(&conn->has_abort) &&
            is_truth_value(&conn->abort_due) && is_truth_value(&conn->rst_due) &&
            is_truth_value(&conn->rst_lost) && is_truth_value(&conn->has_path) &&
-           conn->path < HW_TOE_PATHS && conn->send_first < HW_TOE_SENDS &&
+           is_truth_value(&conn->is_rdma) && is_truth_value(&conn->is_deaf) &&
+           is_truth_value(&conn->is_closed) &&
+           is_truth_value(&conn->is_finished) &&
+           is_truth_value(&conn->tell_finished) && conn->path < HW_TOE_PATHS &&
+           conn->send_first < HW_TOE_SENDS &&
            conn->send_count <= HW_TOE_SENDS &&
            conn->sends_done <= conn->send_count &&
            conn->reported <= conn->received &&
@@ -482,6 +508,7 @@ static void forget_ids(struct hw_toe *toe)
         struct hw_toe_conn *conn = &state->conns[i];
 
         conn->id = TCP_NO_ID;
+        conn->is_rdma = false; /* the RNIC has lost its streams by itself */
         if (conn->state == TOE_SLOT_FREE) {
             *conn = (struct hw_toe_conn){.generation = conn->generation,
                                          .id = TCP_NO_ID};
@@ -510,7 +537,7 @@ bool hw_toe_state_loaded(struct hw_toe *toe)
     toe->tcp = NULL;
     toe->busy = false;
     if (!state_is_valid(toe)) {
-        hw_toe_reset(toe);
+        reset_state(toe);
         return false;
     }
     forget_ids(toe);

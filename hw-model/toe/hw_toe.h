@@ -19,6 +19,7 @@
 #include "hw-model/core/env.h"
 #include "hw-model/core/frame.h"
 #include "lib/trace.h"
+#include "net/verbs/stream.h"
 #include "net/wire/eth.h"
 #include "net/wire/ip_addr.h"
 
@@ -70,6 +71,12 @@ struct hw_toe_conn {
     bool rst_due;   /* has ended; the end is reported when its RST has left */
     bool rst_lost;  /* has ended without the RST that was to leave */
     bool has_path;
+    bool is_rdma;       /* a queue pair has it, in qp_slot */
+    bool is_deaf;       /* one had it: received bytes are dropped */
+    bool is_closed;     /* it has ordered the FIN */
+    bool is_finished;   /* the peer sends nothing more */
+    bool tell_finished; /* to the queue pair */
+    uint16_t qp_slot;
     uint16_t generation; /* upper half of the TID; never 0 */
     uint16_t path;
     uint32_t id; /* of net/tcp; 0: it has none any more */
@@ -87,7 +94,8 @@ struct hw_toe_conn {
     uint8_t sends_done;   /* of the first ones, to be completed with OK */
     uint64_t send_offset; /* in the stream, of the first one's first byte */
     uint64_t acked;
-    uint64_t send_end;
+    uint64_t send_end;   /* of all bytes of SENDs */
+    uint64_t rdma_bytes; /* that the queue pair has announced after these */
 };
 
 /* The peer of a connection that was not loaded. */
@@ -132,6 +140,8 @@ struct hw_toe_config {
     struct frame_sink ports[HW_TOE_PORTS]; /* sinks for sent frames; copied */
     void *memory;              /* hw_toe_memory_bytes(), aligned to 16 bytes */
     const struct trace *trace; /* outlives the engine; NULL: no tracing */
+    /* The RNIC, which has the queue pairs of RDMA over TCP; copied. */
+    struct rdma_stream_user rdma; /* all NULL: there is none */
 };
 
 struct hw_toe {
@@ -139,17 +149,21 @@ struct hw_toe {
     struct frame_sink sinks[HW_TOE_PORTS];
     void *memory;
     const struct trace *trace;
+    struct rdma_stream_user rdma;
     struct tcp_user *user; /* this and the next one are in `memory` */
     struct tcp *tcp;       /* NULL while the engine is off */
     bool busy;             /* one of the working functions is running */
     bool has_lost;         /* a connection has to be aborted */
     bool has_abort_due;    /* a connection may have abort_due */
     bool has_rst_due;      /* a connection may have rst_due */
-    uint8_t blocked;       /* ports, one bit each, that have refused a frame */
-    uint64_t run_us;       /* when this run has begun */
-    uint64_t timer_ns;     /* the last argument of set_timer() */
-    uint16_t rx_path;      /* of the segment that is being taken */
-    uint32_t unslotted;    /* a SYN to be rejected; 0: none */
+    bool has_rdma_due;     /* a bit of rdma_due may be set */
+    /* Connections with something for their queue pairs, one bit each. */
+    uint64_t rdma_due[HW_TOE_SLOTS / 64];
+    uint8_t blocked;    /* ports, one bit each, that have refused a frame */
+    uint64_t run_us;    /* when this run has begun */
+    uint64_t timer_ns;  /* the last argument of set_timer() */
+    uint16_t rx_path;   /* of the segment that is being taken */
+    uint32_t unslotted; /* a SYN to be rejected; 0: none */
     int8_t tcp_listener[HW_TOE_LISTENERS]; /* that of net/tcp; -1: none */
     uint16_t slot_of[HW_TOE_IDS];          /* by the low half of the id */
     uint64_t late_us[HW_TOE_SLOTS]; /* abort_due, rst_due: no RST after this */
@@ -187,6 +201,9 @@ void hw_toe_timer(struct hw_toe *toe);
 /** Take TCP frames that a port received, and answer them. */
 void hw_toe_rx(struct hw_toe *toe, unsigned int port,
                const struct frame_rx *frames, unsigned int count);
+
+/** The connections as streams of RDMA.  A stream's number is its TID. */
+struct rdma_streams hw_toe_streams(struct hw_toe *toe);
 
 /** The sink of `port` has room again, after it has refused a frame. */
 void hw_toe_port_ready(struct hw_toe *toe, unsigned int port);

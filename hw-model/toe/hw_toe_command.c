@@ -160,7 +160,7 @@ static enum toe_status run_send(struct hw_toe *toe, const uint8_t *cmd,
         return TOE_BAD_TID;
     }
     if ((conn->state != TOE_SLOT_OPEN && conn->state != TOE_SLOT_ENDED) ||
-        conn->has_close) {
+        conn->has_close || conn->rdma_bytes != 0 || conn->is_deaf) {
         return TOE_BAD_STATE;
     }
     if (send.len_bytes == 0 || send.len_bytes > TOE_SEND_MAX) {
@@ -179,6 +179,7 @@ static enum toe_status run_send(struct hw_toe *toe, const uint8_t *cmd,
         conn->send_count--;
         return TOE_BAD_STATE;
     }
+    conn->send_end += send.len_bytes;
     return TOE_OK;
 }
 
@@ -194,7 +195,8 @@ static enum toe_status run_credit(struct hw_toe *toe, const uint8_t *cmd,
     if (conn->state != TOE_SLOT_OPEN && conn->state != TOE_SLOT_ENDED) {
         return TOE_BAD_STATE;
     }
-    if (len > conn->reported - conn->credited) {
+    if (conn->is_rdma || conn->is_deaf ||
+        len > conn->reported - conn->credited) {
         return TOE_BAD_ARGUMENT;
     }
     conn->credited += len;
@@ -213,7 +215,7 @@ static enum toe_status run_close(struct hw_toe *toe, const uint8_t *cmd,
         return TOE_BAD_TID;
     }
     if ((conn->state != TOE_SLOT_OPEN && conn->state != TOE_SLOT_ENDED) ||
-        conn->has_close) {
+        conn->has_close || conn->is_rdma) {
         return TOE_BAD_STATE;
     }
     conn->has_close = true;
@@ -245,6 +247,55 @@ static enum toe_status run_abort(struct hw_toe *toe, const uint8_t *cmd,
     } else {
         hw_toe_want_abort(toe, conn);
     }
+    return TOE_OK;
+}
+
+/* Copy the bytes that firmware has not given back to a new ring. */
+static bool ring_copy(struct hw_toe *toe, struct hw_toe_conn *conn,
+                      uint64_t ring)
+{
+    uint32_t size = hw_toe_ring_bytes(toe);
+
+    for (uint64_t at = conn->credited; at != conn->received;) {
+        uint32_t offset = (uint32_t)at & (size - 1);
+        uint32_t len = MIN((uint32_t)(conn->received - at), size - offset);
+        const uint8_t *from =
+            toe->env.dma(toe->env.ctx, conn->ring + offset, len);
+        uint8_t *to = toe->env.dma_write(toe->env.ctx, ring + offset, len);
+
+        if (from == NULL || to == NULL) {
+            return false;
+        }
+        memcpy(to, from, len);
+        at += len;
+    }
+    return true;
+}
+
+/* Move the receive ring. */
+static enum toe_status run_ring(struct hw_toe *toe, const uint8_t *cmd,
+                                uint64_t now_us)
+{
+    struct hw_toe_conn *conn = conn_find(toe, cmd);
+    uint64_t ring = get_le64(cmd + TOE_CMD_ADDR);
+
+    (void)now_us;
+    if (conn == NULL) {
+        return TOE_BAD_TID;
+    }
+    if (conn->state == TOE_SLOT_ENDED) {
+        return TOE_ENDED;
+    }
+    if (conn->state != TOE_SLOT_OPEN || conn->is_rdma || conn->is_deaf) {
+        return TOE_BAD_STATE;
+    }
+    if (ring % 64 != 0 || !is_dram(toe, ring, hw_toe_ring_bytes(toe))) {
+        return TOE_BAD_ADDRESS;
+    }
+    if (!ring_copy(toe, conn, ring)) {
+        hw_toe_conn_lose(toe, conn);
+    }
+    conn->ring = ring;
     return TOE_OK;
 }
 
@@ -351,6 +402,7 @@ static void take_command(struct hw_toe *toe, uint64_t now_us)
         [TOE_CMD_QUERY] = run_query,
         [TOE_CMD_LADDR_SET] = run_laddr_set,
         [TOE_CMD_LADDR_CLEAR] = run_laddr_clear,
+        [TOE_CMD_RING] = run_ring,
     };
     struct dev_queue *queue = &toe->state.queue;
     uint64_t addr = queue->cmd_addr +

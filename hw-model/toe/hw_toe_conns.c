@@ -49,6 +49,7 @@ void hw_toe_conn_end(struct hw_toe *toe, struct hw_toe_conn *conn,
     conn->end = (uint8_t)(conn->is_lost ? TOE_END_LOST_WORD : end);
     conn->ended_due = true;
     hw_toe_conn_due(toe, conn);
+    hw_toe_rdma_end(toe, conn);
     hw_toe_trace_ended(toe, conn);
 }
 
@@ -64,8 +65,7 @@ void hw_toe_conn_free(struct hw_toe *toe, struct hw_toe_conn *conn)
     *conn = (struct hw_toe_conn){.generation = generation, .id = TCP_NO_ID};
 }
 
-/* A word of this connection's memory is lost: hw_toe_settle() ends it. */
-static void conn_lose(struct hw_toe *toe, struct hw_toe_conn *conn)
+void hw_toe_conn_lose(struct hw_toe *toe, struct hw_toe_conn *conn)
 {
     if (!conn->is_lost) {
         hw_toe_count(toe, TOE_COUNT_LOST_WORDS);
@@ -140,14 +140,18 @@ static void take_bytes(void *ctx, uint32_t id, const uint8_t *data,
         uint8_t *to = toe->env.dma_write(toe->env.ctx, conn->ring + at, part);
 
         if (to == NULL) {
-            conn_lose(toe, conn);
+            hw_toe_conn_lose(toe, conn);
             return;
         }
         memcpy(to, data, part);
         conn->received += part;
         data += part;
         len -= part;
-        hw_toe_conn_due(toe, conn);
+        if (conn->is_rdma || conn->is_deaf) {
+            hw_toe_rdma_due(toe, conn);
+        } else {
+            hw_toe_conn_due(toe, conn);
+        }
     }
 }
 
@@ -161,6 +165,10 @@ static unsigned int find_bytes(void *ctx, uint32_t id, uint64_t offset,
 
     if (conn == NULL || offset < begin) {
         return 0;
+    }
+    if (offset >= conn->send_end) {
+        return hw_toe_rdma_fetch(toe, conn, offset - conn->send_end, len,
+                                 pieces);
     }
     for (unsigned int i = 0;
          i < conn->send_count && count < TCP_PIECES_MAX && len != 0; i++) {
@@ -177,7 +185,7 @@ static unsigned int find_bytes(void *ctx, uint32_t id, uint64_t offset,
             toe->env.dma(toe->env.ctx, send->addr + skip, part);
         pieces[count].len_bytes = part;
         if (pieces[count++].data == NULL) {
-            conn_lose(toe, conn);
+            hw_toe_conn_lose(toe, conn);
             return 0;
         }
         begin += send->len_bytes;
@@ -200,8 +208,13 @@ static void note_finished(void *ctx, uint32_t id)
     struct hw_toe_conn *conn = hw_toe_conn_of(toe, id);
 
     if (conn != NULL) {
+        conn->is_finished = true;
         conn->finished_due = true;
         hw_toe_conn_due(toe, conn);
+        if (conn->is_rdma) {
+            conn->tell_finished = true;
+            hw_toe_rdma_due(toe, conn);
+        }
     }
 }
 
@@ -209,12 +222,18 @@ static void note_acked(void *ctx, uint32_t id, uint32_t len)
 {
     struct hw_toe *toe = ctx;
     struct hw_toe_conn *conn = hw_toe_conn_of(toe, id);
+    uint64_t before;
     uint64_t end;
 
     if (conn == NULL) {
         return;
     }
+    before = MAX(conn->acked, conn->send_end);
     conn->acked += len;
+    if (conn->acked > before && conn->is_rdma) {
+        toe->rdma.acked(toe->rdma.ctx, conn->qp_slot,
+                        (uint32_t)(conn->acked - before));
+    }
     end = conn->send_offset;
     for (unsigned int i = 0; i < conn->send_count; i++) {
         end += hw_toe_send_at(conn, i)->len_bytes;
@@ -409,6 +428,7 @@ void hw_toe_settle(struct hw_toe *toe)
         tcp_refuse(toe->tcp, toe->unslotted, now_us);
         toe->unslotted = TCP_NO_ID;
     }
+    hw_toe_rdma_settle(toe);
     if (!toe->has_lost) {
         return;
     }

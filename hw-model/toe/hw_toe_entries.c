@@ -80,7 +80,9 @@ static bool report_received(struct hw_toe *toe, const uint8_t *page,
     const struct entry data = {
         .kind = TOE_KIND_DATA,
         .status = TOE_OK,
-        .value = (uint32_t)(conn->received - conn->reported),
+        .value = conn->is_rdma || conn->is_deaf
+                     ? 0
+                     : (uint32_t)(conn->received - conn->reported),
     };
     const struct entry finished = {.kind = TOE_KIND_FINISHED, .status = TOE_OK};
 

@@ -86,11 +86,30 @@ uint64_t hw_toe_late_us(const struct hw_toe *toe);
 void hw_toe_conn_end(struct hw_toe *toe, struct hw_toe_conn *conn,
                      enum toe_end end);
 
+/* A word of this connection's memory is lost: hw_toe_settle() ends it. */
+void hw_toe_conn_lose(struct hw_toe *toe, struct hw_toe_conn *conn);
+
 /* Let a slot that holds an ended connection hold another one. */
 void hw_toe_conn_free(struct hw_toe *toe, struct hw_toe_conn *conn);
 
 /* The connection has something to report. */
 void hw_toe_conn_due(struct hw_toe *toe, const struct hw_toe_conn *conn);
+
+/* ---- stream.c: connections that belong to queue pairs. */
+
+/* Bytes or a FIN have come: hw_toe_rdma_settle() tells the queue pair. */
+void hw_toe_rdma_due(struct hw_toe *toe, const struct hw_toe_conn *conn);
+void hw_toe_rdma_settle(struct hw_toe *toe);
+
+/* Tell the queue pair of a connection that has ended what it does not know
+ * yet. */
+void hw_toe_rdma_end(struct hw_toe *toe, struct hw_toe_conn *conn);
+
+/* Bytes that the queue pair has announced, `offset` of them later.  @return as
+ * tcp_user.fetch */
+unsigned int hw_toe_rdma_fetch(struct hw_toe *toe,
+                               const struct hw_toe_conn *conn, uint64_t offset,
+                               uint32_t len, struct tcp_piece *pieces);
 
 /* ---- command.c */
 

@@ -74,6 +74,9 @@ static void put_conn(const struct hw_toe *toe, const struct hw_toe_conn *conn,
     if (conn->state == TOE_SLOT_OPEN && tcp_info(toe->tcp, conn->id, &info)) {
         put_tcp_info(to, &info);
     }
+    if (conn->is_rdma) {
+        to[TOE_TCB_FLAGS] |= TOE_TCB_IS_RDMA;
+    }
 }
 
 /* @return false when this entry of TIME-WAIT is not in use */

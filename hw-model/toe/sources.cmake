@@ -7,5 +7,6 @@ set(SOURCES
     hw_toe_frames.c
     hw_toe_orphans.c
     hw_toe_query.c
+    hw_toe_stream.c
     hw_toe_trace.c
 )

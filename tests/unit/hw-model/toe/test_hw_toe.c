@@ -44,7 +44,71 @@ struct bed {
     uint16_t peer_port;
     uint32_t peer_mac; /* added to the last bytes of its MAC */
     uint8_t port;
+    struct pair {
+        uint32_t offered, takes;      /* bytes of the last offer; at most */
+        uint32_t asked, acked;        /* bytes fetched, acknowledged */
+        uint64_t offset;              /* of the last bytes that were fetched */
+        unsigned int finished, ended; /* calls */
+        enum rdma_stream_end end;
+        bool has_lost;
+    } pair; /* queue pair 9 of RDMA over TCP */
 };
+
+enum { PAIR_SLOT = 9 };
+
+static uint32_t pair_receive(void *ctx, uint32_t slot,
+                             const struct rdma_stream_piece *pieces,
+                             unsigned int count)
+{
+    struct pair *pair = ctx;
+    uint32_t taken;
+
+    assert_int_equal(slot, PAIR_SLOT);
+    pair->offered = 0;
+    for (unsigned int i = 0; i < count; i++) {
+        assert_true(pieces[i].len_bytes != 0 && pieces[i].data[0] == 'x');
+        pair->offered += pieces[i].len_bytes;
+    }
+    taken = MIN(pair->takes, pair->offered);
+    pair->takes -= taken;
+    return taken;
+}
+
+static unsigned int pair_fetch(void *ctx, uint32_t slot, uint64_t offset,
+                               uint32_t len, struct rdma_stream_piece *pieces)
+{
+    static const uint8_t bytes[2000] = "the bytes of the queue pair";
+    struct pair *pair = ctx;
+
+    assert_int_equal(slot, PAIR_SLOT);
+    if (pair->has_lost) {
+        return 0;
+    }
+    pair->asked += len;
+    pair->offset = offset;
+    pieces[0] = (struct rdma_stream_piece){bytes, 1};
+    pieces[1] = (struct rdma_stream_piece){bytes + 1, len - 1};
+    return len > 1 ? 2 : 1;
+}
+
+static void pair_acked(void *ctx, uint32_t slot, uint32_t len)
+{
+    assert_int_equal(slot, PAIR_SLOT);
+    ((struct pair *)ctx)->acked += len;
+}
+
+static void pair_finished(void *ctx, uint32_t slot)
+{
+    assert_int_equal(slot, PAIR_SLOT);
+    ((struct pair *)ctx)->finished++;
+}
+
+static void pair_ended(void *ctx, uint32_t slot, enum rdma_stream_end end)
+{
+    assert_int_equal(slot, PAIR_SLOT);
+    ((struct pair *)ctx)->ended++;
+    ((struct pair *)ctx)->end = end;
+}
 
 static unsigned int take_frames(void *ctx, const struct frame_tx *burst,
                                 unsigned int count)
@@ -202,6 +266,12 @@ static int setup(void **state)
     config.env = test_env_init(&bed->env, bed->dram, DRAM_BYTES);
     config.memory = bed->memory;
     config.ports[0] = (struct frame_sink){.ctx = bed, .send = take_frames};
+    config.rdma = (struct rdma_stream_user){.ctx = &bed->pair,
+                                            .receive = pair_receive,
+                                            .fetch = pair_fetch,
+                                            .acked = pair_acked,
+                                            .finished = pair_finished,
+                                            .ended = pair_ended};
     bed->env.now_ns = 1000000000;
     bed->room = UINT32_MAX;
     bed->cmds = CMDS;
@@ -1079,6 +1149,316 @@ static void test_toe_port_is_full_although_it_is_ready_meanwhile(void **state)
     bed->room = 1;
     hw_toe_run(&bed->toe);
     assert_int_equal(bed->toe.state.conns[0].state, TOE_SLOT_ENDED);
+}
+
+/* ---- Connections that belong to queue pairs. */
+
+/* @return whether a queue pair got the connection */
+static bool attach_pair(struct bed *bed, uint32_t tid)
+{
+    struct rdma_streams streams = hw_toe_streams(&bed->toe);
+    uint32_t ring_bytes = 0;
+
+    if (!streams.attach(streams.ctx, tid, PAIR_SLOT, &ring_bytes)) {
+        return false;
+    }
+    assert_int_equal(ring_bytes, 4096);
+    return true;
+}
+
+/* Announce bytes of the queue pair. */
+static bool send_of_pair(struct bed *bed, uint32_t tid, uint32_t len)
+{
+    struct rdma_streams streams = hw_toe_streams(&bed->toe);
+    bool is_taken = streams.send(streams.ctx, tid, len);
+
+    engine_run(bed);
+    return is_taken;
+}
+
+static void detach_pair(struct bed *bed, uint32_t tid)
+{
+    struct rdma_streams streams = hw_toe_streams(&bed->toe);
+
+    streams.detach(streams.ctx, tid);
+    engine_run(bed);
+}
+
+/* Only a stream of which firmware has read everything may change hands. */
+static void test_toe_gives_no_pair_a_stream_with_bytes_for_firmware(
+    void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    segment_receive(bed, 7, TCP_ACK, 101, bed->last_seq + 1, 100);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_false(attach_pair(bed, tid));
+    assert_int_equal(run_memory(bed, TOE_CMD_CREDIT, tid, 0, 99), TOE_OK);
+    assert_false(attach_pair(bed, tid));
+    assert_int_equal(run_memory(bed, TOE_CMD_CREDIT, tid, 0, 1), TOE_OK);
+    assert_false(attach_pair(bed, tid + 0x10000));
+    assert_false(attach_pair(bed, tid + 1));
+    assert_true(attach_pair(bed, tid));
+    assert_false(attach_pair(bed, tid));
+}
+
+static void test_toe_gives_no_pair_a_stream_that_ends(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    segment_receive(bed, 7, TCP_ACK | TCP_FIN, 101, bed->last_seq + 1, 0);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_FINISHED);
+    assert_false(attach_pair(bed, tid));
+    assert_int_equal(run_plain(bed, TOE_CMD_ABORT, tid), TOE_OK);
+    assert_false(attach_pair(bed, tid));
+}
+
+/* The reply of MPA goes out after the stream has changed hands. */
+static void test_toe_sends_the_bytes_of_firmware_before_those_of_the_pair(
+    void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value, ack;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    ack = bed->last_seq + 1;
+    assert_true(attach_pair(bed, tid));
+    assert_int_equal(run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE, 40),
+                     TOE_OK);
+    assert_true(send_of_pair(bed, tid, 60));
+    assert_int_equal(bed->pair.asked, 60);
+    assert_int_equal(bed->pair.offset, 0);
+    assert_int_equal(run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE, 40),
+                     TOE_BAD_STATE);
+    segment_receive(bed, 7, TCP_ACK, 101, ack + 30, 0);
+    assert_int_equal(bed->pair.acked, 0);
+    segment_receive(bed, 7, TCP_ACK, 101, ack + 60, 0);
+    assert_int_equal(bed->pair.acked, 20);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_SENT);
+    assert_int_equal(value, 40);
+    segment_receive(bed, 7, TCP_ACK, 101, ack + 100, 0);
+    assert_int_equal(bed->pair.acked, 60);
+    assert_true(send_of_pair(bed, tid, 1));
+    assert_int_equal(bed->pair.offset, 60);
+    assert_int_equal(take_entry(bed, &other, &value), 0);
+}
+
+/* What the pair does not take is offered again with the next bytes, and the
+ * window closes by it. */
+static void test_toe_offers_bytes_to_the_pair_until_it_takes_them(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value, ack;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    ack = bed->last_seq + 1;
+    assert_true(attach_pair(bed, tid));
+    bed->pair.takes = 4;
+    segment_receive(bed, 7, TCP_ACK, 101, ack, 10);
+    assert_int_equal(bed->pair.offered, 10);
+    segment_receive(bed, 7, TCP_ACK, 111, ack, 20);
+    assert_int_equal(bed->pair.offered, 26);
+    assert_int_equal(run_memory(bed, TOE_CMD_CREDIT, tid, 0, 1),
+                     TOE_BAD_ARGUMENT);
+    assert_int_equal(run_plain(bed, TOE_CMD_CLOSE, tid), TOE_BAD_STATE);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_RING, tid, TEST_DRAM_BASE + 2 * RING, 0),
+        TOE_BAD_STATE);
+    bed->pair.takes = UINT32_MAX;
+    for (uint32_t seq = 131; seq < 131 + 3 * 4096; seq += 1000) {
+        segment_receive(bed, 7, TCP_ACK, seq, ack, 1000); /* the ring wraps */
+    }
+    assert_int_equal(bed->toe.state.conns[(uint16_t)tid].credited,
+                     30 + 13 * 1000);
+    assert_int_equal(take_entry(bed, &other, &value), 0); /* no DATA */
+}
+
+/* A pair that leaves a stream may leave nothing that is sent again. */
+static void test_toe_resets_a_stream_whose_pair_left_bytes(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    assert_true(attach_pair(bed, tid));
+    assert_true(send_of_pair(bed, tid, 60));
+    detach_pair(bed, tid);
+    assert_true(bed->last_flags & TCP_RST);
+    assert_int_equal(bed->pair.ended, 0); /* it does not know the stream */
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(value, TOE_END_ABORTED);
+}
+
+static void test_toe_closes_a_stream_whose_pair_left_nothing(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value, ack;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    ack = bed->last_seq + 1;
+    assert_true(attach_pair(bed, tid));
+    segment_receive(bed, 7, TCP_ACK, 101, ack, 10);
+    assert_true(send_of_pair(bed, tid, 60));
+    segment_receive(bed, 7, TCP_ACK, 111, ack + 60, 0);
+    detach_pair(bed, tid);
+    assert_false(attach_pair(bed, tid)); /* the peer has gone on meanwhile */
+    assert_int_equal(run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE, 40),
+                     TOE_BAD_STATE);
+    bed->pair.offered = 0;
+    segment_receive(bed, 7, TCP_ACK, 111, ack + 60, 1000);
+    assert_int_equal(bed->pair.offered, 0);
+    assert_int_equal(bed->toe.state.conns[(uint16_t)tid].credited, 1010);
+    assert_int_equal(run_plain(bed, TOE_CMD_CLOSE, tid), TOE_OK);
+    assert_true(bed->last_flags & TCP_FIN);
+    assert_int_equal(bed->resets, 0);
+    segment_receive(bed, 7, TCP_ACK | TCP_FIN, 1111, ack + 61, 0);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_FINISHED);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_CLOSED);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(value, TOE_END_CLOSED);
+}
+
+static void test_toe_tells_the_pair_of_the_end(void **state)
+{
+    struct rdma_streams streams;
+    struct bed *bed = *state;
+    uint32_t tid, other, value, ack;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    ack = bed->last_seq + 1;
+    streams = hw_toe_streams(&bed->toe);
+    assert_true(attach_pair(bed, tid));
+    segment_receive(bed, 7, TCP_ACK | TCP_FIN, 101, ack, 10);
+    assert_int_equal(bed->pair.offered, 10); /* before this: */
+    assert_int_equal(bed->pair.finished, 1);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_FINISHED);
+    assert_int_equal(bed->pair.ended, 0);
+    streams.close(streams.ctx, tid);
+    streams.close(streams.ctx, tid);
+    engine_run(bed);
+    assert_true(bed->last_flags & TCP_FIN);
+    assert_false(send_of_pair(bed, tid, 1));
+    segment_receive(bed, 7, TCP_ACK, 112, ack + 1, 0);
+    assert_int_equal(bed->pair.ended, 1);
+    assert_int_equal(bed->pair.end, RDMA_STREAM_CLOSED);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(run_plain(bed, TOE_CMD_RELEASE, tid), TOE_OK);
+}
+
+/* However a stream ends, its pair hears of it once. */
+static void test_toe_tells_the_pair_of_every_end(void **state)
+{
+    static const enum rdma_stream_end ends[] = {
+        RDMA_STREAM_RESET, RDMA_STREAM_RESET, RDMA_STREAM_RESET,
+        RDMA_STREAM_LOST,  RDMA_STREAM_LOST,
+    };
+    struct bed *bed = *state;
+    struct rdma_streams streams = hw_toe_streams(&bed->toe);
+
+    for (unsigned int i = 0; i < ARRAY_LEN(ends); i++) {
+        uint32_t tid, other, value;
+
+        engine_start(bed);
+        bed->peer_port++;
+        tid = connect_peer(bed);
+        assert_true(attach_pair(bed, tid));
+        bed->pair = (struct pair){.has_lost = i == 2};
+        switch (i) {
+        case 0:
+            streams.abort(streams.ctx, tid);
+            engine_run(bed);
+            break;
+        case 1:
+            segment_receive(bed, 7, TCP_RST | TCP_ACK, 101, bed->last_seq + 1,
+                            0);
+            break;
+        case 2:
+            (void)send_of_pair(bed, tid, 10); /* its memory has an error */
+            break;
+        case 3:
+            break;
+        default:
+            hw_toe_reset(&bed->toe);
+        }
+        if (i != 4) {
+            (void)hw_toe_write(&bed->toe, A_TOE_CTRL, 0);
+            engine_run(bed);
+            assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+            assert_int_equal(run_plain(bed, TOE_CMD_RELEASE, tid), TOE_OK);
+        }
+        assert_int_equal(bed->pair.ended, 1);
+        assert_int_equal(bed->pair.end, ends[i]);
+        assert_int_equal(bed->pair.finished, 0);
+    }
+}
+
+/* A pair that was loaded has lost its stream by its own account. */
+static void test_toe_loaded_has_no_streams_of_pairs(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    assert_true(attach_pair(bed, tid));
+    assert_true(hw_toe_state_loaded(&bed->toe));
+    engine_run(bed);
+    assert_int_equal(bed->pair.ended, 0);
+    assert_false(send_of_pair(bed, tid, 1));
+    bed->toe.state.conns[1].is_rdma = true;
+    bed->toe.state.cursor = HW_TOE_SLOTS;
+    assert_false(hw_toe_state_loaded(&bed->toe));
+    assert_int_equal(bed->pair.ended, 0);
+}
+
+/* The bytes that firmware has not given back move with the ring. */
+static void test_toe_moves_a_ring(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value, ack;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    ack = bed->last_seq + 1;
+    segment_receive(bed, 7, TCP_ACK, 101, ack, 4000);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(run_memory(bed, TOE_CMD_CREDIT, tid, 0, 3990), TOE_OK);
+    segment_receive(bed, 7, TCP_ACK, 4101, ack, 106); /* it wraps */
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_RING, tid, TEST_DRAM_BASE + 2 * RING + 8, 0),
+        TOE_BAD_ADDRESS);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_RING, tid, TEST_DRAM_BASE + DRAM_BYTES - 64, 0),
+        TOE_BAD_ADDRESS);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_RING, tid, TEST_DRAM_BASE + 2 * RING, 0),
+        TOE_OK);
+    for (unsigned int i = 0; i < 4096; i++) {
+        assert_int_equal(*dram_at(bed, 2 * RING + i),
+                         i < 10 || i >= 3990 ? 'x' : 0);
+    }
+    segment_receive(bed, 7, TCP_ACK, 4207, ack, 20);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(value, 20);
+    assert_int_equal(*dram_at(bed, 2 * RING + 29), 'x');
+    assert_int_equal(*dram_at(bed, 2 * RING + 30), 0);
+    assert_int_equal(run_memory(bed, TOE_CMD_CREDIT, tid, 0, 136), TOE_OK);
+    assert_int_equal(run_plain(bed, TOE_CMD_ABORT, tid), TOE_OK);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_RING, tid, TEST_DRAM_BASE + RING, 0),
+        TOE_ENDED);
 }
 
 TEST_FIXTURE(setup, teardown)
