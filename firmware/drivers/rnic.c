@@ -421,10 +421,12 @@ static void write_iw(uint8_t *cmd, const struct verbs_qp_attr *attr)
 {
     const struct verbs_iw_attr *iw = &attr->iw;
     uint8_t flags = (uint8_t)((iw->has_crc ? RNIC_IW_CRC : 0) |
-                              (iw->is_first_mute ? RNIC_IW_MUTE : 0));
+                              (iw->is_first_mute ? RNIC_IW_MUTE : 0) |
+                              (iw->has_send_rtr ? RNIC_IW_SEND_RTR : 0));
 
     dram_store32(cmd, RNIC_MOD_IW_STREAM, iw->stream);
     dram_store8(cmd, RNIC_MOD_IW_FLAGS, flags);
+    dram_store64(cmd, RNIC_MOD_IW_SEED, iw->key_seed);
 }
 
 bool verbs_modify_qp(struct verbs *verbs, uint32_t qpn,

@@ -210,10 +210,12 @@ enum {                            /* QP_MODIFY; INDEX is the QPN */
     RNIC_MOD_ROCE = 60,           /* u8: enum rnic_roce */
     RNIC_MOD_IW_STREAM = 64,      /* u32, iWARP: TID of the connection */
     RNIC_MOD_IW_FLAGS = 68,       /* u8, iWARP: enum rnic_iw_flags */
+    RNIC_MOD_IW_SEED = 72,        /* u64, iWARP: random, for keys of READs */
 };
 enum rnic_iw_flags {
     RNIC_IW_CRC = 1,              /* FPDUs have a CRC, in both directions */
     RNIC_IW_MUTE = 2,             /* silent until the peer's first FPDU */
+    RNIC_IW_SEND_RTR = 4,         /* the peer's first SEND is empty: dropped */
 };
 enum rnic_roce {
     RNIC_ROCE_V2 = 0,             /* UDP */
