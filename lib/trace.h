@@ -79,7 +79,9 @@ enum trace_source {
     X(TCP, TCP_TIMEOUT, "tid us again")                                        \
     X(TCP, TCP_RECOVERY, "tid is_over cwnd ssthresh")                          \
     X(TCP, TCP_WINDOW, "tid is_own bytes")                                     \
-    X(TCP, TCP_REFUSED, "pool local remote peer:ip")
+    X(TCP, TCP_REFUSED, "pool local remote peer:ip")                           \
+    X(QP, TERMINATE_SENT, "error")                                             \
+    X(QP, TERMINATE_RECEIVED, "error headers segment")
 /* clang-format on */
 
 enum trace_type {

@@ -25,6 +25,9 @@ MAY_INCLUDE = {
     "net/roce": ["lib", "net/wire", "net/verbs", "hw-model/regs",
                  "hw-model/core"],
     "net/tcp": ["lib", "net/wire"],
+    "net/mpa": ["lib", "net/wire", "net/verbs/stream.h"],
+    "net/iwarp": ["lib", "net/wire", "net/verbs", "net/mpa", "hw-model/regs",
+                  "hw-model/core"],
     "net/cm": ["lib", "net/wire", "net/verbs"],
     # What is between a namespace and the flash.
     "storage/block": ["lib", "nvmeof/limits.h"],

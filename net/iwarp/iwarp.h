@@ -35,6 +35,8 @@ enum {
     IWARP_MAX_RD_ATOMIC = 128,     /* ORD: outstanding READs of a QP of ours */
     IWARP_MAX_MSG = 0x80000000u,   /* largest message: 2 GiB */
     IWARP_MAX_FPDU = 16 * 1024,    /* longest FPDU that is sent or accepted */
+    IWARP_WINDOW = 256 * 1024,     /* announced bytes without an ACK */
+    IWARP_QUANTUM = 16,            /* announcements of a QP in its turn */
     IWARP_TERMINATE_MS = 2000,     /* longest wait for the ACK of a Terminate */
 };
 
@@ -53,14 +55,19 @@ enum iwarp_counter {
     IWARP_COUNTERS,
 };
 
-/* What the connection of a queue pair does, beside the state of the verbs. */
+/* What the connection of a queue pair does, beside the state of the verbs.
+ * iwarp_stage_enter() is the only writer. */
 enum iwarp_stage {
     IWARP_NO_STREAM,   /* Has no stream; RTR attaches one. */
     IWARP_OPEN,        /* Receives and sends; ends by an error of either side,
                         * by the end of the stream, or by a command. */
-    IWARP_TERMINATING, /* Has announced a Terminate and a FIN, drops what it
+    IWARP_TERMINATING, /* Announces a Terminate and a FIN, drops what it
                         * receives, and serves retransmissions; ends when the
-                        * peer has it, or IWARP_TERMINATE_MS have passed. */
+                        * peer has the Terminate, when the stream ends, or when
+                        * IWARP_TERMINATE_MS have passed.  Then the QP goes to
+                        * ERROR. */
+    IWARP_LEAVING,     /* The QP is in ERROR; the next iwarp_transmit() closes
+                        * or resets the stream and detaches it. */
     IWARP_STAGES
 };
 
@@ -114,7 +121,9 @@ struct iwarp_sender {
 };
 
 struct iwarp_receiver {
-    bool heard; /* an FPDU has come, and QP_ESTABLISHED was raised */
+    bool heard;    /* an FPDU has come, and QP_ESTABLISHED was raised */
+    bool finished; /* the peer sends nothing more */
+    bool partial;  /* a part of an FPDU waits for the rest of it */
     bool in_send;
     uint8_t opcode;      /* in_send: that of the first segment */
     uint32_t send_msn;   /* of the SEND that is expected, or being received */
@@ -131,13 +140,16 @@ struct iwarp_receiver {
     struct iwarp_read reads[IWARP_MAX_DEST_RD_ATOMIC];
 };
 
-enum { IWARP_TERMINATE_MAX = 64 };
+enum { IWARP_TERMINATE_MAX = 72 };
 
 struct iwarp_qp {
     struct iwarp_attr attr;
-    uint8_t stage;      /* enum iwarp_stage */
-    uint8_t end_status; /* enum verbs_wc_status, with IWARP_TERMINATING */
-    uint32_t max_fpdu;  /* longest FPDU to send: a multiple of 4 */
+    uint8_t stage;       /* enum iwarp_stage */
+    uint8_t end_status;  /* enum verbs_wc_status, with IWARP_TERMINATING */
+    uint8_t lost_status; /* the same: why fetching has failed; 0: it has not */
+    bool is_reset;       /* with IWARP_LEAVING: by a RST */
+    bool terminate_sent; /* with IWARP_TERMINATING: it has been announced */
+    uint32_t max_fpdu;   /* longest FPDU to send: a multiple of 4 */
     uint32_t max_rx_fpdu;
     uint64_t keys;   /* of READs: the state of their generator */
     uint64_t due_ns; /* with IWARP_TERMINATING */

@@ -4,6 +4,7 @@ set(SOURCES
     bth.c
     checksum.c
     cm_msg.c
+    ddp.c
     dhcp.c
     dns.c
     eth.c
@@ -18,6 +19,7 @@ set(SOURCES
     mac_control.c
     mad.c
     mld.c
+    mpa.c
     nd.c
     rdma_ip_cm.c
     roce_ext.c

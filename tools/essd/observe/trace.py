@@ -340,6 +340,9 @@ WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "NAK_RECEIVED": lambda a: "NAK received: " + nak_words(a),
     "TIMEOUT": lambda a: f"no answer to PSN {a['psn']}, {a['retries']} retries so far",
     "RETRANSMIT": lambda a: f"goes back to PSN {a['psn']}: {a['packets']} packets again",
+    "TERMINATE_SENT": lambda a: f"Terminate sent: layer, type and code {a['error']:04x}",
+    "TERMINATE_RECEIVED": lambda a: (f"Terminate received: layer, type and code "
+                                     f"{a['error']:04x}, headers {a['headers']:02x}"),
     "CNP_SENT": lambda _: "congestion notification sent",
     "CNP_RECEIVED": lambda _: "congestion notification received",
     "MEDIA": lambda a: (f"media {name_of(NVM, a['opcode'])} lba {a['lba']} "
