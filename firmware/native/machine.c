@@ -509,7 +509,9 @@ static void create_rnic(struct machine *machine)
 static void create_toe(struct machine *machine)
 {
     struct hw_toe_config config = {.env = env_of(machine, MACHINE_TOE),
-                                   .trace = hw_mgmt_trace(&machine->mgmt)};
+                                   .trace = hw_mgmt_trace(&machine->mgmt),
+                                   .rdma = rnic_stream_user(&machine->rnic)};
+    struct rdma_streams streams;
 
     machine->toe = calloc(1, sizeof(*machine->toe));
     machine->toe_memory = config.memory = calloc(1, hw_toe_memory_bytes());
@@ -518,6 +520,8 @@ static void create_toe(struct machine *machine)
         config.ports[i] = hw_lag_sink(&machine->lag, i);
     }
     hw_toe_init(machine->toe, &config);
+    streams = hw_toe_streams(machine->toe);
+    rnic_set_streams(&machine->rnic, &streams);
 }
 
 static void create_lag(struct machine *machine)

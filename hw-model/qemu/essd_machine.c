@@ -404,6 +404,8 @@ static void create_toe(EssdMachineState *s)
     if (s->toe) {
         object_property_set_link(OBJECT(s->toe), "mgmt", OBJECT(s->mgmt_block),
                                  &error_fatal);
+        object_property_set_link(OBJECT(s->toe), "rnic", OBJECT(s->rnic),
+                                 &error_fatal);
         place_block(s, s->toe, SOC_TOE_BASE, SOC_IRQ_TOE);
     }
 }

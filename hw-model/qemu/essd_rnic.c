@@ -10,6 +10,7 @@
  *    RAM.  Bus addresses begin at SOC_DRAM_BASE
  *  + link "mgmt": the block that gets its trace events; default: none
  *  + links "port0", "port1": the ports, which call the functions of essd_rnic.h
+ *  + the TCP offload engine gives it the streams of iWARP, by the same header
  *
  * Everything runs under the big lock, in the main loop, and only while the
  * machine runs.  The work that a register write starts runs directly after the
@@ -89,6 +90,18 @@ void essd_rnic_port_ready(EssdRnicState *s, unsigned port)
 void essd_rnic_link_changed(EssdRnicState *s, unsigned port, bool is_up)
 {
     rnic_link_changed(&s->rnic, port, is_up);
+}
+
+/* Streams of iWARP. */
+
+struct rdma_stream_user essd_rnic_stream_user(EssdRnicState *s)
+{
+    return rnic_stream_user(&s->rnic);
+}
+
+void essd_rnic_set_streams(EssdRnicState *s, const struct rdma_streams *streams)
+{
+    rnic_set_streams(&s->rnic, streams);
 }
 
 /* Registers. */
@@ -234,8 +247,8 @@ static int essd_rnic_post_load(void *opaque, int version_id)
  */
 static const VMStateDescription essd_rnic_vmstate = {
     .name = TYPE_ESSD_RNIC,
-    .version_id = 3,
-    .minimum_version_id = 3,
+    .version_id = 4,
+    .minimum_version_id = 4,
     .post_load = essd_rnic_post_load,
     .fields = (const VMStateField[]){
         VMSTATE_UINT32_EQUAL(state_size, EssdRnicState,

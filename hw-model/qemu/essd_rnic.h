@@ -10,6 +10,7 @@
 #include "qom/object.h"
 
 #include "hw-model/core/frame.h"
+#include "net/verbs/stream.h"
 
 #define TYPE_ESSD_RNIC "essd-rnic"
 OBJECT_DECLARE_SIMPLE_TYPE(EssdRnicState, ESSD_RNIC)
@@ -33,6 +34,14 @@ void essd_rnic_rx(EssdRnicState *s, unsigned port,
  * offered.
  */
 void essd_rnic_port_ready(EssdRnicState *s, unsigned port);
+
+/*
+ * The streams of iWARP's queue pairs: what their owner calls, and its own
+ * functions, which are copied.
+ */
+struct rdma_stream_user essd_rnic_stream_user(EssdRnicState *s);
+void essd_rnic_set_streams(EssdRnicState *s,
+                           const struct rdma_streams *streams);
 
 /* The link of `port` went up or down: firmware gets event LINK. */
 void essd_rnic_link_changed(EssdRnicState *s, unsigned port, bool is_up);

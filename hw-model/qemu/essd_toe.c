@@ -9,6 +9,8 @@
  *  + link "dram": the memory region that DMA reaches; default: the machine's
  *    RAM.  Bus addresses begin at SOC_DRAM_BASE
  *  + link "mgmt": the block that gets its trace events; default: none
+ *  + link "rnic": the RDMA engine whose iWARP uses the connections; realized
+ *    before this device; default: none
  *
  * Everything runs under the big lock, in the main loop, and only while the
  * machine runs.  The work that a register write starts runs directly after the
@@ -29,6 +31,7 @@
 
 #include "essd_core.h"
 #include "essd_mgmt.h"
+#include "essd_rnic.h"
 #include "hw-model/toe/hw_toe.h"
 
 struct EssdToeState {
@@ -36,6 +39,7 @@ struct EssdToeState {
 
     EssdCore core;
     EssdMgmtState *mgmt;
+    EssdRnicState *rnic;
     uint32_t state_size;
     void *memory;
     struct hw_toe toe;
@@ -120,17 +124,26 @@ static void essd_toe_reset_hold(Object *obj, ResetType type)
 static void essd_toe_realize(DeviceState *dev, Error **errp)
 {
     EssdToeState *s = ESSD_TOE(dev);
+    struct hw_toe_config config = {
+        .ports = {s->toe.sinks[0], s->toe.sinks[1]},
+        .trace = s->mgmt ? essd_mgmt_trace(s->mgmt) : NULL,
+    };
+    struct rdma_streams streams;
 
     if (!essd_core_realize(&s->core, errp)) {
         return;
     }
     s->memory = g_malloc0(hw_toe_memory_bytes());
-    hw_toe_init(&s->toe, &(struct hw_toe_config){
-                             .env = essd_core_env(&s->core),
-                             .ports = {s->toe.sinks[0], s->toe.sinks[1]},
-                             .memory = s->memory,
-                             .trace = s->mgmt ? essd_mgmt_trace(s->mgmt) : NULL,
-                         });
+    config.env = essd_core_env(&s->core);
+    config.memory = s->memory;
+    if (s->rnic) {
+        config.rdma = essd_rnic_stream_user(s->rnic);
+    }
+    hw_toe_init(&s->toe, &config);
+    if (s->rnic) {
+        streams = hw_toe_streams(&s->toe);
+        essd_rnic_set_streams(s->rnic, &streams);
+    }
 }
 
 static void essd_toe_unrealize(DeviceState *dev)
@@ -162,8 +175,8 @@ static int essd_toe_post_load(void *opaque, int version_id)
  */
 static const VMStateDescription essd_toe_vmstate = {
     .name = TYPE_ESSD_TOE,
-    .version_id = 1,
-    .minimum_version_id = 1,
+    .version_id = 2,
+    .minimum_version_id = 2,
     .post_load = essd_toe_post_load,
     .fields = (const VMStateField[]){
         VMSTATE_UINT32_EQUAL(state_size, EssdToeState,
@@ -177,6 +190,8 @@ static const Property essd_toe_properties[] = {
                      MemoryRegion *),
     DEFINE_PROP_LINK("mgmt", EssdToeState, mgmt, TYPE_ESSD_MGMT,
                      EssdMgmtState *),
+    DEFINE_PROP_LINK("rnic", EssdToeState, rnic, TYPE_ESSD_RNIC,
+                     EssdRnicState *),
 };
 
 static void essd_toe_class_init(ObjectClass *oc, void *data)

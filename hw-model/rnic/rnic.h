@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The RNIC: registers, hart pages and command rings, with the transport of
- * net/roce.
+ * The RNIC: registers, hart pages and command rings, with the transports of
+ * net/roce and net/iwarp.
  * Reference: docs/hardware/rnic.md; registers in hw-model/regs/rnic.h.
  *
  * The RNIC has one execution context.  Register accesses only change registers
@@ -14,12 +14,13 @@
 
 #include "hw-model/core/env.h"
 #include "hw-model/core/frame.h"
+#include "net/iwarp/iwarp.h"
 #include "net/roce/roce.h"
 
 enum {
     RNIC_HARTS = RDMA_EQS,
     RNIC_HART_REGS = 9,
-    RNIC_ENGINES = 1, /* transports: RoCE */
+    RNIC_ENGINES = 2, /* transports: RoCE and iWARP */
 };
 
 struct rnic_hart {
@@ -39,15 +40,18 @@ struct rnic_state {
     struct rnic_hart harts[RNIC_HARTS];
     struct rdma_objects objects;
     struct roce_state roce;
+    struct iwarp_state iwarp;
 };
 
 struct rnic {
     struct dev_env env;
     struct rdma_dram dram;
     struct rdma_engine engines[RNIC_ENGINES];
-    struct roce roce;  /* the first engine */
-    bool busy;         /* one of the working functions is running */
-    uint64_t timer_ns; /* the last argument of set_timer() */
+    struct roce roce;            /* the first engine */
+    struct iwarp iwarp;          /* the second one */
+    struct rdma_streams streams; /* no functions: it has none */
+    bool busy;                   /* one of the working functions is running */
+    uint64_t timer_ns;           /* the last argument of set_timer() */
     struct rnic_state state;
 };
 
@@ -69,11 +73,24 @@ void rnic_attach_port(struct rnic *rnic, unsigned int port,
 /** Set the fault rules that RoCE asks; NULL: none.  They outlive the RNIC. */
 void rnic_set_faults(struct rnic *rnic, const struct roce_fault_hook *hook);
 
+/**
+ * Set the TCP connections of iWARP's queue pairs; copied.  Their owner calls
+ * the functions of rnic_stream_user().  Without them, no queue pair of iWARP
+ * gets to RTR.
+ */
+void rnic_set_streams(struct rnic *rnic, const struct rdma_streams *streams);
+
+/** What iWARP's queue pairs do with their connections. */
+struct rdma_stream_user rnic_stream_user(struct rnic *rnic);
+
 /* The engine that serves queue pairs of a type (enum verbs_qp_type); NULL: none
  * does. */
 static inline const struct rdma_engine *rnic_engine(const struct rnic *rnic,
                                                     uint8_t type)
 {
+    if (type == VERBS_QP_IW) {
+        return &rnic->engines[1];
+    }
     return type == VERBS_QP_RC || type == VERBS_QP_UD ? &rnic->engines[0]
                                                       : NULL;
 }

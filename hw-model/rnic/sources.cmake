@@ -2,4 +2,5 @@
 set(SOURCES
     command.c
     rnic.c
+    streams.c
 )

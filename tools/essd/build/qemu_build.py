@@ -70,7 +70,8 @@ DEVICE_CORES = {
     "essd_port.c": ("hw-model/port", "net/wire"),
     "essd_ecc.c": ("hw-model/ecc",),
     "essd_lag.c": ("hw-model/lag", "net/wire"),
-    "essd_rnic.c": ("hw-model/rnic", "net/wire", "net/verbs", "net/roce"),
+    "essd_rnic.c": ("hw-model/rnic", "net/wire", "net/verbs", "net/roce", "net/mpa",
+                    "net/iwarp"),
     "essd_toe.c": ("hw-model/toe", "net/wire", "net/tcp"),
     "essd_media.c": ("hw-model/media",),
     "essd_nand.c": ("hw-model/nand",),
@@ -80,7 +81,8 @@ DEVICE_CORES = {
     "essd_sfp.c": ("hw-model/sfp",),
 }
 
-COPIED = ("lib", "net/wire", "net/verbs", "net/roce", "net/tcp", "hw-model", "cmake")
+COPIED = ("lib", "net/wire", "net/verbs", "net/roce", "net/mpa", "net/iwarp", "net/tcp",
+          "hw-model", "cmake")
 COPIED_KINDS = (".c", ".h", ".build", ".inc")
 COPIED_NAMES = ("Kconfig", "trace-events", "warnings.txt")
 KEPT_BINARIES = 16
