@@ -21,7 +21,7 @@ enum {
     NVMF_MAX_NOTICES = 16,  /* reservation notifications that a controller keeps
                              * until they are read */
     NVMF_MAX_ADDRESSES = 8, /* IP addresses of the drive, both ports */
-    NVMF_MAX_LISTED = 16,   /* the same, for two transports */
+    NVMF_MAX_LISTED = 24,   /* the same, for RoCE, iWARP and TCP */
     NVMF_MAX_REFERRALS = 16, /* other discovery services in the log */
     NVMF_ANA_GROUPS = 16,    /* ANAGRPMAX; groups are 1..16 */
     NVMF_ANA_PORTS = 2,      /* ports with ANA states: portid 1 and 2 */

@@ -69,39 +69,57 @@ uint32_t addresses_link(const struct addresses *addresses, uint8_t local)
                : 0;
 }
 
+/* @param tsas  of RDMA; NULL: of TCP */
 static void list_address(struct addresses *addresses, uint8_t local,
-                         uint8_t trtype, uint16_t service_port)
+                         const struct nvme_tsas *tsas, uint16_t service_port)
 {
     struct nvmf_address *entry = &addresses->list[addresses->count];
     struct ip_text text = ip_text(&addresses->ip[local]);
 
     *entry = (struct nvmf_address){
-        .trtype = trtype,
+        .trtype = tsas != NULL ? TRTYPE_RDMA : TRTYPE_TCP,
         .adrfam = ip_addr_is_v4(&addresses->ip[local]) ? 1 : 2,
         .portid = addresses_portid(addresses, local),
         .link = addresses_link(addresses, local),
     };
-    if (trtype == TRTYPE_RDMA) {
-        entry->tsas = (struct nvme_tsas)ADDRESSES_ROCEV2;
+    if (tsas != NULL) {
+        entry->tsas = *tsas;
     }
     memcpy(entry->traddr, text.text, sizeof(text.text));
     log_format(entry->trsvcid, sizeof(entry->trsvcid), "%u", service_port);
     addresses->count++;
 }
 
+/* List all addresses for one transport.  @param port  0: it is off */
+static void list_addresses(struct addresses *addresses,
+                           const struct nvme_tsas *tsas, uint16_t port)
+{
+    for (uint8_t i = 0; i < NET_CONFIGURED && port != 0; i++) {
+        if (!ip_addr_is_unspecified(&addresses->ip[i])) {
+            list_address(addresses, i, tsas, port);
+        }
+    }
+}
+
 static void build_list(struct addresses *addresses)
 {
+    static const struct nvme_tsas roce = ADDRESSES_ROCEV2;
+    static const struct nvme_tsas iwarp = ADDRESSES_IWARP;
+
     addresses->count = 0;
-    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
-        if (!ip_addr_is_unspecified(&addresses->ip[i])) {
-            list_address(addresses, i, TRTYPE_RDMA, addresses->service_port);
-        }
+    if (!addresses->hides_roce) {
+        list_addresses(addresses, &roce, addresses->service_port);
     }
-    for (uint8_t i = 0; i < NET_CONFIGURED && addresses->tcp_port != 0; i++) {
-        if (!ip_addr_is_unspecified(&addresses->ip[i])) {
-            list_address(addresses, i, TRTYPE_TCP, addresses->tcp_port);
-        }
-    }
+    list_addresses(addresses, &iwarp, addresses->iwarp_port);
+    list_addresses(addresses, NULL, addresses->tcp_port);
+}
+
+void addresses_add_iwarp(struct addresses *addresses, uint16_t tcp_port,
+                         bool hides_roce)
+{
+    addresses->iwarp_port = tcp_port;
+    addresses->hides_roce = hides_roce;
+    build_list(addresses);
 }
 
 void addresses_add_tcp(struct addresses *addresses, uint16_t tcp_port)

@@ -14,6 +14,7 @@
 /* The TSAS of RoCEv2 with the RDMA CM (struct nvme_tsas). */
 #define ADDRESSES_ROCEV2                                                       \
     {RDMA_QPTYPE_RC, RDMA_PRTYPE_ROCEV2, RDMA_CMS_RDMA_CM, 0}
+#define ADDRESSES_IWARP {RDMA_QPTYPE_RC, RDMA_PRTYPE_IWARP, RDMA_CMS_RDMA_CM, 0}
 
 struct addresses {
     struct log *log;
@@ -21,7 +22,9 @@ struct addresses {
     /* The network's count of changes that this list reflects. */
     uint32_t changes;
     uint16_t service_port;
-    uint16_t tcp_port; /* of NVMe over TCP; 0: it is off */
+    uint16_t tcp_port;   /* of NVMe over TCP; 0: it is off */
+    uint16_t iwarp_port; /* as tcp_port */
+    bool hides_roce;
     uint8_t port[NET_CONFIGURED];
     uint16_t vlan[NET_CONFIGURED];
     /* Addresses that serve hosts, by index; zero: none. */
@@ -32,12 +35,17 @@ struct addresses {
     struct nvmf_address list[NVMF_MAX_LISTED];
 };
 _Static_assert((int)NVMF_MAX_ADDRESSES >= (int)NET_CONFIGURED &&
-                   (int)NVMF_MAX_LISTED >= 2 * (int)NET_CONFIGURED,
-               "each of them is listed, for RDMA and for TCP");
+                   (int)NVMF_MAX_LISTED >= 3 * (int)NET_CONFIGURED,
+               "each of them is listed, for RoCE, iWARP and TCP");
 
 /** Call this after drive_net_init().  @param net  outlives `addresses` */
 void addresses_init(struct addresses *addresses, struct log *log,
                     const struct drive_net *net, uint16_t service_port);
+
+/** List each address for NVMe over iWARP, too.  @param hides_roce  and not for
+ * RoCE any more */
+void addresses_add_iwarp(struct addresses *addresses, uint16_t tcp_port,
+                         bool hides_roce);
 
 /** List each address for NVMe over TCP, too. */
 void addresses_add_tcp(struct addresses *addresses, uint16_t tcp_port);

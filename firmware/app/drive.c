@@ -537,8 +537,16 @@ static enum init_result transport_start(struct drive *drive,
     };
 
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
-        rdma.managers[0].portid[i] = addresses_portid(&drive->addresses, i);
-        rdma.managers[0].link[i] = addresses_link(&drive->addresses, i);
+        for (uint8_t k = 0; k < RDMA_MANAGERS; k++) {
+            rdma.managers[k].portid[i] = addresses_portid(&drive->addresses, i);
+            rdma.managers[k].link[i] = addresses_link(&drive->addresses, i);
+        }
+    }
+    if (drive->tcp.mpa_cm != NULL) {
+        rdma.managers[rdma.manager_count].cm = mpa_cm_rdma(drive->tcp.mpa_cm);
+        rdma.managers[rdma.manager_count].service_port = DRIVE_SERVICE_PORT;
+        rdma.managers[rdma.manager_count].qp_type = VERBS_QP_IW;
+        rdma.manager_count++;
     }
     if (rdma.capsules == NULL || rdma.requests == NULL) {
         return INIT_NO_MEMORY;
@@ -703,6 +711,7 @@ static struct init_report start_above(struct drive *drive,
     peripherals_start_bmc(drive, config);
     report = (struct init_report){bufs_start(drive, config), "nvme-of"};
     if (report.result == INIT_OK) {
+        tcp_services_prepare(drive, config);
         report =
             (struct init_report){transport_start(drive, config), "nvme-of"};
     }

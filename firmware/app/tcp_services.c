@@ -15,10 +15,17 @@ enum {
     COMMANDS_LEFT = BUDGET * TCP_ECHO_COMMANDS,
 };
 
-_Static_assert((int)NVME_SOCKET_COMMANDS <= (int)TCP_ECHO_COMMANDS,
+_Static_assert((int)NVME_SOCKET_COMMANDS + (int)MPA_SOCKET_COMMANDS <=
+                       (int)TCP_ECHO_COMMANDS + 1 &&
+                   (int)MPA_SOCKET_COMMANDS <= (int)TCP_ECHO_COMMANDS,
                "they fit, too");
 _Static_assert((int)TCP_ECHO_RING_LOG2 <= (int)NVME_TCP_RING_LOG2,
                "NVMe/TCP's rings are large enough for all");
+
+enum {
+    IWARP_RINGS_BYTES = MPA_CM_CONNS << NVME_TCP_RING_LOG2,
+    IWARP_MEMORY_BYTES = IWARP_RINGS_BYTES + MPA_CM_CONNS * MPA_CM_REPLY_LEN,
+};
 
 _Static_assert((int)TOE_LADDRS >= (int)NET_ADDRESSES,
                "a place for each address, also for link-local ones");
@@ -95,7 +102,8 @@ static void stop_if_unused(struct drive *drive)
 {
     struct tcp_services *tcp = &drive->tcp;
 
-    if (!tcp->is_wanted && tcp->nvme_tcp == NULL && tcp->echo.used == 0) {
+    if (!tcp->is_wanted && tcp->nvme_tcp == NULL && !tcp->has_iwarp &&
+        tcp->echo.used == 0) {
         drive_net_set_toe(&drive->net, false);
         toe_stop(&tcp->toe);
         tcp->is_on = false;
@@ -165,14 +173,28 @@ static uint8_t find_laddr(void *ctx, const uint8_t *tcb)
     return i; /* NET_CONFIGURED: one for control traffic only */
 }
 
+/* Whether the engine's rings are those of NVMe. */
+static bool has_nvme(const struct config *config)
+{
+    return config->network.has_nvme_tcp || config->network.has_nvme_iwarp;
+}
+
 uint64_t tcp_services_dram(const struct config *config)
 {
-    return config->network.has_nvme_tcp
-               ? NVME_TCP_MEMORY_BYTES + MEMORY_ALIGN + nvme_tcp_bytes() +
-                     nvme_tcp_request_bytes() +
-                     tcp_echo_memory_len(NVME_TCP_RING_LOG2) -
-                     tcp_echo_memory_len(TCP_ECHO_RING_LOG2)
-               : 0;
+    uint64_t bytes = 0;
+
+    if (has_nvme(config)) {
+        bytes += tcp_echo_memory_len(NVME_TCP_RING_LOG2) -
+                 tcp_echo_memory_len(TCP_ECHO_RING_LOG2);
+    }
+    if (config->network.has_nvme_tcp) {
+        bytes += NVME_TCP_MEMORY_BYTES + MEMORY_ALIGN + nvme_tcp_bytes() +
+                 nvme_tcp_request_bytes();
+    }
+    if (config->network.has_nvme_iwarp) {
+        bytes += IWARP_MEMORY_BYTES + MEMORY_ALIGN + mpa_cm_bytes();
+    }
+    return bytes;
 }
 
 static bool nvme_init(struct drive *drive, struct dram *dram)
@@ -218,19 +240,84 @@ static void nvme_start(struct drive *drive, const struct drive_config *config)
         return;
     }
     if ((!tcp->is_on && !engine_start(drive)) ||
-        !nvme_socket_listen(&tcp->nvme)) {
+        !nvme_socket_listen(&tcp->nvme, !tcp->has_iwarp)) {
         log_line(drive->log,
                  "nvme-tcp: the engine refuses to listen; NVMe/TCP stays off");
         tcp->nvme_tcp = NULL;
         return;
     }
     nvme_tcp_serve(tcp->nvme_tcp, true);
+    tcp->mpa.nvme = tcp->has_iwarp ? &tcp->nvme : NULL;
     nvmf_bindings_add(&drive->transports, nvme_tcp_binding(tcp->nvme_tcp));
     addresses_add_tcp(&drive->addresses, NVME_SOCKET_PORT);
     nvmf_target_set_addresses(drive->target, drive->addresses.list,
                               drive->addresses.count);
     log_line(drive->log, "nvme-tcp: listening on %u and %u", NVME_SOCKET_PORT,
              NVME_SOCKET_DISCOVERY_PORT);
+}
+
+/* ---- iWARP. */
+
+void tcp_services_prepare(struct drive *drive,
+                          const struct drive_config *config)
+{
+    struct tcp_services *tcp = &drive->tcp;
+    uint8_t *memory = NULL;
+    struct mpa_socket_config socket = {
+        .toe = &tcp->toe,
+        .ring_log2 = NVME_TCP_RING_LOG2,
+        .commands_left = COMMANDS_LEFT,
+        .find_laddr = find_laddr,
+        .ctx = drive,
+    };
+    struct mpa_cm_config cm = {
+        .verbs = &drive->net.verbs,
+        .ring_bytes = 1u << NVME_TCP_RING_LOG2,
+        .wants_crc = config->config->network.has_iwarp_crc,
+        .max_rd_atomic = RDMA_MAX_RD_ATOMIC,
+        .max_dest_rd_atomic = RDMA_MAX_RD_ATOMIC,
+        .random = config->random,
+        .random_ctx = config->random_ctx,
+    };
+
+    tcp->mpa_cm = NULL;
+    tcp->has_iwarp = false;
+    if (!config->config->network.has_nvme_iwarp) {
+        return;
+    }
+    memory = dram_reserve(config->dram, IWARP_MEMORY_BYTES, MEMORY_ALIGN);
+    socket.cm = dram_alloc(config->dram, mpa_cm_bytes(), MEMORY_ALIGN);
+    if (memory == NULL || socket.cm == NULL) {
+        log_line(drive->log, "iwarp: too little DRAM; iWARP stays off");
+        return;
+    }
+    socket.rings = memory;
+    cm.socket = mpa_socket_init(&tcp->mpa, &socket);
+    cm.rings = memory;
+    cm.replies = memory + IWARP_RINGS_BYTES;
+    mpa_cm_init(socket.cm, &cm);
+    tcp->mpa_cm = socket.cm;
+}
+
+static void iwarp_start(struct drive *drive, const struct drive_config *config)
+{
+    struct tcp_services *tcp = &drive->tcp;
+    enum config_listed listed = config->config->network.listed;
+
+    if ((!tcp->is_on && !engine_start(drive)) ||
+        !toe_listen(&tcp->toe, MPA_SOCKET_PORT)) {
+        log_line(drive->log,
+                 "iwarp: the engine refuses to listen; iWARP stays off");
+        return;
+    }
+    tcp->has_iwarp = true;
+    if (listed != CONFIG_LISTED_ROCE) {
+        addresses_add_iwarp(&drive->addresses, MPA_SOCKET_PORT,
+                            listed == CONFIG_LISTED_IWARP);
+        nvmf_target_set_addresses(drive->target, drive->addresses.list,
+                                  drive->addresses.count);
+    }
+    log_line(drive->log, "iwarp: listening on %u", MPA_SOCKET_PORT);
 }
 
 void tcp_services_start(struct drive *drive, const struct drive_config *config)
@@ -241,8 +328,8 @@ void tcp_services_start(struct drive *drive, const struct drive_config *config)
     uint8_t *rings;
 
     /* All rings of the engine have one size. */
-    tcp->ring_log2 = config->config->network.has_nvme_tcp ? NVME_TCP_RING_LOG2
-                                                          : TCP_ECHO_RING_LOG2;
+    tcp->ring_log2 =
+        has_nvme(config->config) ? NVME_TCP_RING_LOG2 : TCP_ECHO_RING_LOG2;
     result = engine_find(tcp, config, &rings);
     tcp->exists = result == INIT_OK;
     tcp->random = config->random;
@@ -260,6 +347,9 @@ void tcp_services_start(struct drive *drive, const struct drive_config *config)
                              tcp_echo_memory_len(tcp->ring_log2));
     tcp_echo_init(&tcp->echo, &tcp->toe, rings, tcp->ring_log2);
     tcp_services_switch(drive, config->config->network.has_tcp_echo);
+    if (tcp->mpa_cm != NULL) {
+        iwarp_start(drive, config);
+    }
     if (config->config->network.has_nvme_tcp) {
         nvme_start(drive, config);
     }
@@ -272,7 +362,7 @@ const char *tcp_services_user(uint16_t port)
         return "echo";
     case TCP_DISCARD_PORT:
         return "discard";
-    case NVME_SOCKET_PORT:
+    case NVME_SOCKET_PORT: /* and iWARP's */
     case NVME_SOCKET_DISCOVERY_PORT:
         return "nvme-tcp";
     default:
@@ -286,7 +376,8 @@ static void take_entry(void *ctx, const struct toe_entry *entry)
 {
     struct tcp_services *tcp = services_of(ctx);
 
-    if ((tcp->nvme_tcp == NULL || !nvme_socket_take(&tcp->nvme, entry)) &&
+    if ((!tcp->has_iwarp || !mpa_socket_take(&tcp->mpa, entry)) &&
+        (tcp->nvme_tcp == NULL || !nvme_socket_take(&tcp->nvme, entry)) &&
         !tcp_echo_take(&tcp->echo, entry, tcp->now_us) &&
         entry->kind == TOE_KIND_ENDED) { /* one that was refused */
         bool is_posted = toe_release(&tcp->toe, entry->tid);
@@ -318,6 +409,9 @@ enum loop_work tcp_services_step(void *ctx, struct loop_step *step)
     }
     update_addresses(ctx);
     loop_call_at(step, tcp_echo_step(&tcp->echo, step->now_us));
+    if (tcp->has_iwarp) {
+        loop_call_at(step, mpa_cm_step(tcp->mpa_cm, step->now_us));
+    }
     stop_if_unused(ctx);
     return LOOP_IDLE;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The TCP offload engine in the drive: its addresses, and when it is on.  Its
- * users are the diagnostic services and NVMe/TCP, both of firmware/tcp.
+ * users are the diagnostic services, NVMe/TCP and iWARP, all of firmware/tcp.
  */
 #ifndef ESSD_APP_TCP_SERVICES_H
 #define ESSD_APP_TCP_SERVICES_H
 
 #include "firmware/loop/loop.h"
+#include "firmware/tcp/mpa_socket.h"
 #include "firmware/tcp/nvme_socket.h"
 #include "firmware/tcp/tcp_echo.h"
 #include "net/stack/stack.h"
@@ -29,16 +30,24 @@ struct tcp_services {
     struct tcp_echo echo;
     struct nvme_socket nvme;
     struct nvme_tcp *nvme_tcp; /* in DRAM; NULL: NVMe/TCP is off */
-    uint64_t now_us;           /* time of the current turn */
-    bool exists;    /* the board has such an engine, and DRAM for it */
-    bool is_wanted; /* echo and discard are, by the configuration */
-    bool is_on;     /* the engine is on, and takes TCP frames */
+    struct mpa_socket mpa;
+    struct mpa_cm *mpa_cm; /* in DRAM; NULL: iWARP is off */
+    bool has_iwarp;        /* its port is open */
+    uint64_t now_us;       /* time of the current turn */
+    bool exists;           /* the board has such an engine, and DRAM for it */
+    bool is_wanted;        /* echo and discard are, by the configuration */
+    bool is_on;            /* the engine is on, and takes TCP frames */
     uint16_t mtu_bytes;
     uint8_t ring_log2; /* of the bytes of each connection's ring */
     struct tcp_service_address addresses[TOE_LADDRS];
     void (*random)(void *ctx, uint8_t *buf, size_t len);
     void *random_ctx;
 };
+
+/** Prepare what the configuration wants for NVMe over RDMA: mpa_cm.  Call this
+ * before the transport of RDMA starts. */
+void tcp_services_prepare(struct drive *drive,
+                          const struct drive_config *config);
 
 /** Find the engine, and start the services that the configuration wants.
  * Whatever they lack, the drive serves its hosts by RDMA. */
@@ -50,7 +59,7 @@ void tcp_services_switch(struct drive *drive, bool is_on);
 /** Which service of the drive has this TCP port.  @return its name, or "" */
 const char *tcp_services_user(uint16_t port);
 
-/** DRAM that NVMe/TCP needs with this configuration. */
+/** DRAM that NVMe/TCP and iWARP need with this configuration. */
 uint64_t tcp_services_dram(const struct config *config);
 
 /* The functions of component "tcp"; their context is the drive. */

@@ -171,6 +171,29 @@ bool toe_accept(struct toe *toe, uint32_t tid, void *ring)
     return true;
 }
 
+bool toe_move_ring(struct toe *toe, uint32_t tid, void *ring)
+{
+    uint8_t *slot = command_begin(toe, TOE_CMD_RING, tid);
+
+    if (slot == NULL) {
+        return false;
+    }
+    dma_store64(slot, TOE_CMD_ADDR, hal_dma_addr(ring));
+    return command_run(toe, slot);
+}
+
+void toe_settle(struct toe *toe)
+{
+    const uint8_t *slot;
+
+    /* The engine takes commands at all times. */
+    while ((slot = command_begin(toe, TOE_CMD_NOP, 0)) == NULL) {
+        toe_kick(toe);
+        hal_relax();
+    }
+    (void)command_run(toe, slot);
+}
+
 bool toe_reject(struct toe *toe, uint32_t tid)
 {
     return command_post(toe, TOE_CMD_REJECT, tid, 0);

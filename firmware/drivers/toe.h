@@ -76,6 +76,18 @@ MUST_USE bool toe_set_laddr(struct toe *toe, uint8_t index, uint8_t port,
 /** @param ring  1 << ring_log2 bytes, which the engine owns until ENDED */
 MUST_USE bool toe_accept(struct toe *toe, uint32_t tid, void *ring);
 
+/**
+ * Move the receive ring of an open connection: bytes that were not given back
+ * are in the new one, too, and the old one is free.  Waits.
+ *
+ * @return false when nothing has happened: the connection has ended, or no
+ *         command can be posted
+ */
+MUST_USE bool toe_move_ring(struct toe *toe, uint32_t tid, void *ring);
+
+/** Wait until all commands that were posted have been carried out. */
+void toe_settle(struct toe *toe);
+
 /** End a SYN, also after toe_accept(): ENDED follows at once. */
 MUST_USE bool toe_reject(struct toe *toe, uint32_t tid);
 

@@ -132,10 +132,11 @@ struct native_drive_config {
     const uint8_t *key; /* with which images have to be signed; or NULL */
     /* How a drive without a table is divided; NULL: one namespace. */
     const struct volume_plan *plan;
-    bool has_echo;     /* the diagnostic service runs */
-    bool has_tcp_echo; /* those over TCP, too */
-    bool has_dhcp;     /* port 0 gets its IPv4 address by DHCP */
-    uint8_t straps;    /* STRAPS_NO_BMC and STRAPS_BMC_ON_I2C0 only */
+    bool has_echo;                     /* the diagnostic service runs */
+    bool has_tcp_echo;                 /* those over TCP, too */
+    bool has_nvme_tcp, has_nvme_iwarp; /* NVMe beside RoCE */
+    bool has_dhcp;  /* port 0 gets its IPv4 address by DHCP */
+    uint8_t straps; /* STRAPS_NO_BMC and STRAPS_BMC_ON_I2C0 only */
     /*
      * The configuration in flash, used instead of the fields above; NULL: none.
      */

@@ -108,7 +108,8 @@ static void switch_format(const struct config_row *row, const void *field,
 _Static_assert(sizeof(enum config_fec) == sizeof(int) &&
                    sizeof(enum config_lldp) == sizeof(int) &&
                    sizeof(enum config_lag) == sizeof(int) &&
-                   sizeof(enum config_profile) == sizeof(int),
+                   sizeof(enum config_profile) == sizeof(int) &&
+                   sizeof(enum config_listed) == sizeof(int),
                "");
 #include "firmware/settings/config_names.inc"
 
@@ -159,6 +160,7 @@ NAMED(fec)
 NAMED(lldp)
 NAMED(lag)
 NAMED(profile)
+NAMED(listed)
 
 /* ---- Addresses */
 
@@ -428,6 +430,7 @@ const struct config_kind config_fec = {fec_parse, fec_format};
 const struct config_kind config_lldp = {lldp_parse, lldp_format};
 const struct config_kind config_lag = {lag_parse, lag_format};
 const struct config_kind config_profile = {profile_parse, profile_format};
+const struct config_kind config_listed = {listed_parse, listed_format};
 const struct config_kind config_port_ipv4 = {port_ipv4_parse, port_ipv4_format};
 const struct config_kind config_port_ipv6 = {port_ipv6_parse, port_ipv6_format};
 const struct config_kind config_extra = {extra_parse, extra_format};

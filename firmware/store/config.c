@@ -204,6 +204,9 @@ static bool network_parse(struct config_network *network, const uint8_t *buf)
     network->has_mdns = on & ON_MDNS;
     network->has_tcp_echo = on & ON_TCP_ECHO;
     network->has_nvme_tcp = on & ON_NVME_TCP;
+    network->has_nvme_iwarp = on & ON_NVME_IWARP;
+    network->has_iwarp_crc = !(off & OFF_IWARP_CRC);
+    network->listed = (enum config_listed)buf[NETWORK_LISTED];
     network->has_dcqcn = !(off & OFF_DCQCN);
     network->has_cnp = !(off & OFF_CNP);
     network->pfc_priorities = (uint8_t)~buf[NETWORK_PFC_IGNORED];
@@ -215,6 +218,7 @@ static bool network_parse(struct config_network *network, const uint8_t *buf)
     network->profile = (enum config_profile)buf[NETWORK_PROFILE];
     return network->namespaces.count <= NS_COUNT_MAX &&
            buf[NETWORK_PROFILE] <= PROFILE_MAX &&
+           buf[NETWORK_LISTED] <= LISTED_MAX &&
            !(buf[NETWORK_NS_FLAGS] & ~NS_FLAGS_ALL) &&
            buf[NETWORK_LAG] <= LAG_MODE_MAX && !(lag & ~LAG_FLAGS_ALL) &&
            !(on & ~ON_ALL) && !(off & ~OFF_ALL);
@@ -237,20 +241,24 @@ static void network_emit(const struct config_network *network, uint8_t *buf)
                                 (network->dhcp_is_fast ? ON_FAST_DHCP : 0) |
                                 (network->has_mdns ? ON_MDNS : 0) |
                                 (network->has_tcp_echo ? ON_TCP_ECHO : 0) |
-                                (network->has_nvme_tcp ? ON_NVME_TCP : 0));
+                                (network->has_nvme_tcp ? ON_NVME_TCP : 0) |
+                                (network->has_nvme_iwarp ? ON_NVME_IWARP : 0));
     buf[NETWORK_OFF] = (uint8_t)((network->has_dcqcn ? 0 : OFF_DCQCN) |
-                                 (network->has_cnp ? 0 : OFF_CNP));
+                                 (network->has_cnp ? 0 : OFF_CNP) |
+                                 (network->has_iwarp_crc ? 0 : OFF_IWARP_CRC));
     buf[NETWORK_PFC_IGNORED] = (uint8_t)~network->pfc_priorities;
     buf[NETWORK_NS_COUNT] = network->namespaces.count;
     buf[NETWORK_NS_FLAGS] = network->namespaces.has_4096 ? NS_4K_BLOCKS : 0;
     put_le16(buf + NETWORK_NS_SIZE, network->namespaces.size_mib);
     buf[NETWORK_PROFILE] = (uint8_t)network->profile;
+    buf[NETWORK_LISTED] = (uint8_t)network->listed;
 }
 
 static void network_default(struct config_network *network)
 {
     network->has_dcqcn = true;
     network->has_cnp = true;
+    network->has_iwarp_crc = true;
     network->pfc_priorities = 0xff;
 }
 

@@ -104,6 +104,13 @@ enum config_profile {
     CONFIG_PROFILE_DATASHEET = 1, /* 1.2.1, fabrics 1.0 */
 };
 
+/* The RDMA protocols that discovery lists, of those that are on. */
+enum config_listed {
+    CONFIG_LISTED_ALL = 0,
+    CONFIG_LISTED_ROCE = 1,
+    CONFIG_LISTED_IWARP = 2,
+};
+
 /*
  * How the ports work together, and RoCE settings. config_default() says which
  * of them are on by default.
@@ -131,9 +138,12 @@ struct config_network {
      * tests.
      */
     bool dhcp_is_fast;
-    bool has_tcp_echo; /* echo and discard run, on TCP ports 7 and 9 */
-    bool has_nvme_tcp; /* NVMe over TCP, on ports 4420 and 8009 */
-    bool has_mdns;     /* multicast DNS advertises the discovery service */
+    bool has_tcp_echo;   /* echo and discard run, on TCP ports 7 and 9 */
+    bool has_nvme_tcp;   /* NVMe over TCP, on ports 4420 and 8009 */
+    bool has_nvme_iwarp; /* NVMe over iWARP, on TCP port 4420 */
+    bool has_iwarp_crc;  /* iWARP has a CRC; on by default */
+    enum config_listed listed;
+    bool has_mdns; /* multicast DNS advertises the discovery service */
     struct config_namespaces namespaces;
     enum config_profile profile;
 };

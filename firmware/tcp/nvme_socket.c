@@ -18,15 +18,21 @@ static bool has_room(const struct nvme_socket *socket)
 static void socket_accept(void *ctx, uint32_t id, void *ring)
 {
     struct nvme_socket *socket = ctx;
-    bool is_posted = toe_accept(socket->config.toe, id, ring);
+    bool is_posted;
 
+    if (socket->adopts) {
+        socket->has_moved = toe_move_ring(socket->config.toe, id, ring);
+        return;
+    }
+    is_posted = toe_accept(socket->config.toe, id, ring);
     ASSERT(is_posted); /* nvme_socket_take() has room */
 }
 
 static void socket_reject(void *ctx, uint32_t id)
 {
     struct nvme_socket *socket = ctx;
-    bool is_posted = toe_reject(socket->config.toe, id);
+    bool is_posted = socket->adopts ? toe_abort(socket->config.toe, id, 0)
+                                    : toe_reject(socket->config.toe, id);
 
     ASSERT(is_posted); /* nvme_socket_take() has room */
 }
@@ -76,6 +82,8 @@ struct nvme_tcp_socket nvme_socket_init(struct nvme_socket *socket,
                                         const struct nvme_socket_config *config)
 {
     socket->config = *config;
+    socket->adopts = false;
+    socket->has_moved = false;
     for (unsigned int i = 0; i < TOE_SLOTS; i++) {
         socket->conn_of[i] = NVME_TCP_NONE;
     }
@@ -91,9 +99,9 @@ struct nvme_tcp_socket nvme_socket_init(struct nvme_socket *socket,
     };
 }
 
-bool nvme_socket_listen(struct nvme_socket *socket)
+bool nvme_socket_listen(struct nvme_socket *socket, bool is_alone)
 {
-    return toe_listen(socket->config.toe, NVME_SOCKET_PORT) &&
+    return (!is_alone || toe_listen(socket->config.toe, NVME_SOCKET_PORT)) &&
            toe_listen(socket->config.toe, NVME_SOCKET_DISCOVERY_PORT);
 }
 
@@ -119,6 +127,25 @@ static void take_asked(struct nvme_socket *socket,
     conn = nvme_tcp_asked(socket->config.tcp, entry->tid, &peer);
     socket->tid_of[slot_of(entry->tid)] = entry->tid;
     socket->conn_of[slot_of(entry->tid)] = conn;
+}
+
+void nvme_socket_adopt(struct nvme_socket *socket, uint32_t tid,
+                       const struct nvme_tcp_peer *peer, uint32_t received)
+{
+    struct nvme_tcp *tcp = socket->config.tcp;
+    uint16_t conn;
+
+    socket->adopts = true;
+    socket->has_moved = false;
+    conn = nvme_tcp_asked(tcp, tid, peer);
+    socket->adopts = false;
+    socket->tid_of[slot_of(tid)] = tid;
+    socket->conn_of[slot_of(tid)] = conn;
+    /* Otherwise it has ended, and its bytes are not in the ring. */
+    if (conn != NVME_TCP_NONE && socket->has_moved) {
+        nvme_tcp_established(tcp, conn);
+        nvme_tcp_received(tcp, conn, received);
+    }
 }
 
 static void take_conn_entry(struct nvme_tcp *tcp, uint16_t conn,

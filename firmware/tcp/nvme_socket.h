@@ -32,6 +32,8 @@ struct nvme_socket {
     struct nvme_socket_config config;
     uint32_t tid_of[TOE_SLOTS];
     uint16_t conn_of[TOE_SLOTS]; /* NVME_TCP_NONE: none */
+    bool adopts;                 /* nvme_socket_adopt() is running */
+    bool has_moved;              /* and the connection has a ring of NVMe/TCP */
 };
 
 /** Initialise it without connections.
@@ -40,8 +42,19 @@ struct nvme_socket {
 struct nvme_tcp_socket nvme_socket_init(
     struct nvme_socket *socket, const struct nvme_socket_config *config);
 
-/** Listen.  @return false when the engine has no listener left */
-MUST_USE bool nvme_socket_listen(struct nvme_socket *socket);
+/** Listen.  @param is_alone  not: others listen at NVME_SOCKET_PORT already,
+ * and nvme_socket_adopt() has its connections
+ * @return false when the engine has no listener left */
+MUST_USE bool nvme_socket_listen(struct nvme_socket *socket, bool is_alone);
+
+/**
+ * Take over an open connection of a port that NVMe/TCP shares with others,
+ * which has a ring of theirs.  NVME_SOCKET_COMMANDS commands can be posted.
+ *
+ * @param received  bytes in the ring, of which none was given back
+ */
+void nvme_socket_adopt(struct nvme_socket *socket, uint32_t tid,
+                       const struct nvme_tcp_peer *peer, uint32_t received);
 
 /**
  * Take an entry of the engine.  NVME_SOCKET_COMMANDS commands can be posted.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    mpa_socket.c
     nvme_socket.c
     tcp_echo.c
 )

@@ -32,7 +32,8 @@ MIXED = {
     "sntp.poll": "64", "lag.mode": "active-standby", "port.1.mtu": "9000",
     "lag.lacp-fast": "on", "lag.primary": "1", "lag.revert": "on", "roce.v1": "on",
     "roce.cnp": "off", "roce.dcqcn": "off", "pfc": "0,3,7", "echo": "on", "mdns": "on",
-    "tcp.echo": "on", "nvme.tcp": "on",
+    "tcp.echo": "on", "nvme.tcp": "on", "nvme.iwarp": "on", "iwarp.crc": "off",
+    "discovery.rdma": "iwarp",
 }
 
 

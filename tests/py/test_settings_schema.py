@@ -39,7 +39,8 @@ MIXED_BLOCK = (
     "0000001100000000000000000000000000000000000000000218050000000000000000000000ffff0a00"
     "000b01070703760000000000000000000000")
 BLOCKS = [(DEFAULT_BLOCK, {}), (MIXED_BLOCK, MIXED | {"mdns": "off", "tcp.echo": "off",
-                                                  "nvme.tcp": "off"})]
+                                                  "nvme.tcp": "off", "nvme.iwarp": "off",
+                                                  "iwarp.crc": "on", "discovery.rdma": "all"})]
 
 
 @pytest.mark.parametrize(("block", "changes"), BLOCKS)

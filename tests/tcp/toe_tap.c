@@ -186,6 +186,8 @@ int main(int argc, char **argv)
             },
         .medium = &medium,
         .has_tcp_echo = true,
+        .has_nvme_tcp = true,
+        .has_nvme_iwarp = true,
     };
     struct native_drive *drive;
     struct tap taps[SOC_PORTS];

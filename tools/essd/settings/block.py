@@ -24,6 +24,7 @@ FECS = SETTINGS["port.N.fec"].by_number
 LLDP = SETTINGS["port.N.lldp"].by_number
 LAGS = SETTINGS["lag.mode"].by_number
 PROFILES = SETTINGS["nvme.profile"].by_number
+LISTED = SETTINGS["discovery.rdma"].by_number
 SPEEDS = SETTINGS["port.N.speed"].numbers
 EXTRA_MAX = schema().groups["address"].count
 
@@ -206,6 +207,9 @@ class Network:
     mdns: bool = False                  # advertises the discovery service
     tcp_echo: bool = False              # echo and discard over TCP
     nvme_tcp: bool = False              # NVMe over TCP
+    nvme_iwarp: bool = False            # NVMe over iWARP
+    iwarp_crc: bool = True              # iWARP has a CRC
+    listed: str = "all"                 # RDMA protocols that discovery lists
 
     def pack(self) -> bytes:
         if len(self.extra) > EXTRA_MAX:
@@ -222,14 +226,15 @@ class Network:
             LAGS.index(self.lag),
             self.lacp_fast | self.lag_primary << 1 | self.lag_revert << 2,
             self.roce_v1 | self.echo << 1 | self.dhcp_fast << 2 | self.mdns << 3
-            | self.tcp_echo << 4 | self.nvme_tcp << 5,
-            (not self.dcqcn) | (not self.cnp) << 1, self.pfc ^ 0xff,
-            self.ns_count, self.ns_4k, self.ns_size, PROFILES.index(self.profile))
+            | self.tcp_echo << 4 | self.nvme_tcp << 5 | self.nvme_iwarp << 6,
+            (not self.dcqcn) | (not self.cnp) << 1 | (not self.iwarp_crc) << 2,
+            self.pfc ^ 0xff, self.ns_count, self.ns_4k, self.ns_size,
+            PROFILES.index(self.profile), LISTED.index(self.listed))
 
     @classmethod
     def unpack(cls, data: bytes) -> "Network":
-        extra, lag, flags, on, off, ignored, count, block, size, profile = struct.unpack(
-            CONFIG_NETWORK, data)
+        (extra, lag, flags, on, off, ignored, count, block, size, profile,
+         listed) = struct.unpack(CONFIG_NETWORK, data)
         addresses = [Address.unpack(extra[n:n + 20]) for n in range(0, 80, 20)]
         while addresses and addresses[-1] is None:
             addresses.pop()
@@ -237,7 +242,8 @@ class Network:
                    flags >> 1 & 1, bool(flags & 4), bool(on & 1), not off & 1,
                    not off & 2, ignored ^ 0xff, bool(on & 2), bool(on & 4),
                    count, size, bool(block & 1), PROFILES[profile], bool(on & 8),
-                   bool(on & 16), bool(on & 32))
+                   bool(on & 16), bool(on & 32), bool(on & 64), not off & 4,
+                   LISTED[listed])
 
 
 def _gid(text: str) -> bytes:

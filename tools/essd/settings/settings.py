@@ -235,7 +235,9 @@ def from_config(config: config_block.Config) -> Values:
         "echo": on_off(net.echo), "tcp.echo": on_off(net.tcp_echo),
         "namespaces.count": str(net.ns_count),
         "namespaces.size": str(net.ns_size), "namespaces.4096": on_off(net.ns_4k),
-        "nvme.tcp": on_off(net.nvme_tcp), "nvme.profile": net.profile,
+        "nvme.tcp": on_off(net.nvme_tcp), "nvme.iwarp": on_off(net.nvme_iwarp),
+        "iwarp.crc": on_off(net.iwarp_crc), "discovery.rdma": net.listed,
+        "nvme.profile": net.profile,
     }
     return values
 
@@ -288,7 +290,8 @@ def to_config(values: Values) -> config_block.Config:
         mask_of(values["pfc"]), is_on("echo"), is_on("dhcp.fast"),
         int(values["namespaces.count"]), int(values["namespaces.size"]),
         is_on("namespaces.4096"), values["nvme.profile"], is_on("mdns"),
-        is_on("tcp.echo"), is_on("nvme.tcp"))
+        is_on("tcp.echo"), is_on("nvme.tcp"), is_on("nvme.iwarp"), is_on("iwarp.crc"),
+        values["discovery.rdma"])
     return config_block.Config((port_of(values, 0), port_of(values, 1)), services=services,
                         network=net)
 

@@ -1056,7 +1056,11 @@ static void test_a_pair_of_iwarp_has_attributes_of_its_own(void **state)
 {
     const struct verbs_qp_config config = {VERBS_QP_IW, 16, 16, &ops, &seen};
     const struct verbs_qp_attr attr = {
-        .iw = {.stream = 0x12340005, .has_crc = true, .is_first_mute = true},
+        .iw = {.stream = 0x12340005,
+               .has_crc = true,
+               .is_first_mute = true,
+               .has_send_rtr = true,
+               .key_seed = 0x123456789abcdef0},
         .laddr = 3,
         .dest_qpn = 0xabcde,
         .access = 4,
@@ -1075,7 +1079,9 @@ static void test_a_pair_of_iwarp_has_attributes_of_its_own(void **state)
     assert_int_equal(c[RNIC_MOD_MAX_RD_ATOMIC], 16);
     assert_int_equal(c[RNIC_MOD_MAX_DEST_RD_ATOMIC], 2);
     assert_int_equal(get_le32(c + RNIC_MOD_IW_STREAM), 0x12340005);
-    assert_int_equal(c[RNIC_MOD_IW_FLAGS], RNIC_IW_CRC | RNIC_IW_MUTE);
+    assert_int_equal(c[RNIC_MOD_IW_FLAGS],
+                     RNIC_IW_CRC | RNIC_IW_MUTE | RNIC_IW_SEND_RTR);
+    assert_int_equal(get_le64(c + RNIC_MOD_IW_SEED), 0x123456789abcdef0);
     assert_int_equal(c[RNIC_MOD_LADDR], 0);
     assert_int_equal(get_le32(c + RNIC_MOD_DEST_QPN), 0);
 }

@@ -78,7 +78,7 @@ static int setup(void **state)
     nvme->bed->firmware = nvme;
     nvme->bed->turn = take_turn;
     bed_start_engine(nvme->bed, NVME_TCP_RING_LOG2);
-    assert_true(nvme_socket_listen(&nvme->socket));
+    assert_true(nvme_socket_listen(&nvme->socket, true));
     *state = nvme;
     return 0;
 }
