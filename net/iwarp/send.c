@@ -202,7 +202,7 @@ static uint32_t full_fpdu(struct iwarp_qp *qp)
 }
 
 /* @return the bytes that may be announced now: whole FPDUs */
-static uint32_t announceable(struct iwarp_qp *qp)
+static uint32_t announceable_bytes(struct iwarp_qp *qp)
 {
     const struct iwarp_sender *tx = &qp->tx;
     uint64_t left = tx->message_end - tx->announced;
@@ -228,7 +228,7 @@ static bool announce_message(struct iwarp *iwarp, uint32_t slot)
 {
     struct iwarp_qp *qp = iwarp_qp(iwarp, slot);
     const struct rdma_streams *streams = iwarp->streams;
-    uint32_t len = announceable(qp);
+    uint32_t len = announceable_bytes(qp);
     uint32_t full = full_fpdu(qp);
 
     if (len == 0 || !streams->send(streams->ctx, qp->attr.stream, len)) {
