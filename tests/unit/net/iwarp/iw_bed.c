@@ -181,13 +181,17 @@ static void make_objects(struct iw_side *side)
     };
 }
 
+/* The state of an engine is megabytes, which the next bed uses again. */
+static struct iwarp_state *spare[2];
+
 static void init_side(struct iw_bed *bed, unsigned int id)
 {
     struct iw_side *side = &bed->side[id];
 
     side->bed = bed;
     side->id = id;
-    side->state = calloc(1, sizeof(*side->state));
+    side->state = spare[id] != NULL ? spare[id] : malloc(sizeof(*side->state));
+    spare[id] = NULL;
     side->objects = calloc(1, sizeof(*side->objects));
     side->dram = calloc(1, IW_DRAM_LEN);
     side->ring = malloc(RING_BYTES);
@@ -197,9 +201,9 @@ static void init_side(struct iw_bed *bed, unsigned int id)
         close_stream, abort_stream,  segment_bytes};
     side->iwarp.state = side->state;
     side->iwarp.objects = side->objects;
-    side->iwarp.streams = &side->streams;
     side->iwarp.dram = (struct rdma_dram){side, map_dram, map_dram};
-    iwarp_engine_ops.reset(&side->iwarp);
+    iwarp_engine_ops.reset(&side->iwarp); /* without streams to detach */
+    side->iwarp.streams = &side->streams;
     make_objects(side);
 }
 
@@ -209,14 +213,14 @@ struct iw_bed *iw_new(void)
 
     bed->now_ns = 1000000000;
     init_side(bed, 0);
-    init_side(bed, 1);
     return bed;
 }
 
 void iw_free(struct iw_bed *bed)
 {
     for (unsigned int i = 0; i < 2; i++) {
-        free(bed->side[i].state);
+        free(spare[i]);
+        spare[i] = bed->side[i].state;
         free(bed->side[i].objects);
         free(bed->side[i].dram);
         free(bed->side[i].ring);
@@ -264,6 +268,7 @@ bool iw_modify(struct iw_side *side, enum verbs_qp_state next)
 
 void iw_connect(struct iw_bed *bed)
 {
+    init_side(bed, 1);
     for (unsigned int i = 0; i < 2; i++) {
         iw_create(&bed->side[i]);
         assert_true(iw_modify(&bed->side[i], VERBS_QPS_RTR));
