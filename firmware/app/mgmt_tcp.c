@@ -59,7 +59,9 @@ static void put_ends(struct json *out, const uint8_t *tcb)
     json_number(out, "tid", get_le32(tcb + TOE_TCB_TID));
     json_string(out, "state", state_text(tcb));
     json_string(out, "user",
-                tcp_services_user(get_le16(tcb + TOE_TCB_LOCAL_PORT)));
+                (tcb[TOE_TCB_FLAGS] & TOE_TCB_IS_RDMA) != 0
+                    ? "iwarp"
+                    : tcp_services_user(get_le16(tcb + TOE_TCB_LOCAL_PORT)));
     json_number(out, "port", tcb[TOE_TCB_PORT]);
     if (vlan != UNTAGGED) {
         json_number(out, "vlan", vlan);

@@ -99,6 +99,12 @@ static void tcp_text(const struct pools_sink *sink,
     tell_pool(sink, "tcp-time-wait", usage.time_waits, TOE_TIME_WAITS);
     tell_pool(sink, "tcp-pages", usage.pages, TOE_PAGES);
     tell_pool(sink, "tcp-echo-connections", tcp->echo.used, TCP_ECHO_CONNS);
+    if (tcp->mpa_cm != NULL) {
+        struct mpa_cm_usage iwarp = mpa_cm_usage(tcp->mpa_cm);
+
+        tell_pool(sink, "iwarp-connections", iwarp.connections, MPA_CM_CONNS);
+        tell_pool(sink, "iwarp-half-open", iwarp.half_open, MPA_CM_HALF_OPEN);
+    }
 }
 
 void pools_each(const struct drive *drive, pools_tell *tell, void *ctx)
