@@ -200,6 +200,7 @@ static void put_nand_counters(struct json *out,
     json_number(out, "erase-errors", counters->erase_errors);
     json_number(out, "read-errors", counters->read_errors);
     json_number(out, "free-superblocks", ftl_free_superblocks(medium->ftl));
+    json_number(out, "dead-dies", ftl_dead_dies(medium->ftl));
     json_end_object(out);
     json_begin_object(out, "nand");
     for (unsigned int i = 0; i < NAND_COUNTERS; i++) {

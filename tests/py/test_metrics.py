@@ -210,7 +210,7 @@ def test_a_number_has_at_most_four_digits(value: float, shown: str) -> None:
 def flash_frame(written: int) -> dict[str, Any]:
     counters = {"reads": 0, "writes": 1, "read-bytes": 0, "written-bytes": written,
                 "media-errors": 0, "error-log-entries": 0, "media": {}, "rnic": {},
-                "ftl": {"free-superblocks": 12, "erasures": 3},
+                "ftl": {"free-superblocks": 12, "erasures": 3, "dead-dies": 1},
                 "nand": {"units-programmed": 9},
                 "flash": {"written-bytes": 9 * 4096, "erased-blocks": 24,
                           "failed-blocks": 2, "spare-percent": 97}}
@@ -224,10 +224,11 @@ def test_write_amplification_is_what_the_flash_has_written_for_each_byte_of_host
     assert found["essd_write_amplification"][0].value == 2.25
     assert found["essd_flash_free_superblocks"][0].value == 12
     assert found["essd_flash_spare_percent"][0].value == 97
+    assert found["essd_flash_dead_dies"][0].value == 1
     assert {s.labels["counter"]: s.value for s in found["essd_flash_events"]} == {
         "units-programmed": 9, "erasures": 3}
     assert metrics.write_amplification(flash_frame(0)["drives"]["drive"]["counters"]) is None
     table = top.flash_table(flash_frame(4 * 4096))
     assert table is not None
-    assert [list(column.cells)[0] for column in table.columns] == [
-        "drive", "2.25", "12", "3", "24", "2", "97%"]
+    assert [str(list(column.cells)[0]) for column in table.columns] == [
+        "drive", "2.25", "12", "3", "24", "2", "97%", "1"]

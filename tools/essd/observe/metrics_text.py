@@ -100,6 +100,7 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
                  "byte of a host, over the drive's life.", ("drive",))
     spare = gauge("flash_spare_percent", "Spare blocks of the NAND flash that are left.",
                   ("drive",))
+    dead = gauge("flash_dead_dies", "Dies of the NAND flash that have died.", ("drive",))
     for name, drive in frame["drives"].items():
         found = drive["counters"]
         answers.add_metric([name], float(not drive["why"]))
@@ -121,12 +122,13 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
             continue
         free.add_metric([name], found["ftl"]["free-superblocks"])
         spare.add_metric([name], found["flash"]["spare-percent"])
+        add_if(dead, [name], found["ftl"].get("dead-dies"))
         add_if(more, [name], write_amplification(found))
         for word, value in (found["nand"] | found["ftl"]).items():
-            if word != "free-superblocks":
+            if word not in ("free-superblocks", "dead-dies"):
                 flash.add_metric([name, word], value)
     yield from (answers, commands, data, errors, log, warning, media, rnic, tcp, flash, free,
-                more, spare)
+                more, spare, dead)
 
 
 def tables(frame: dict[str, Any]) -> Iterator[Metric]:

@@ -6,23 +6,15 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from ..base import show
 from ..drive.port import FEC_WORDS
 from . import metrics
+from .board import Board, Column, Flow, number
 
 EVERY_S = 1.0
-
-
-def grid(*headings: str) -> Table:
-    """A table; headings that begin with ">" are of numbers, aligned at the right."""
-    found = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in headings:
-        found.add_column(heading.removeprefix(">"), no_wrap=True, overflow="ellipsis",
-                         justify="right" if heading.startswith(">") else "left")
-    return found
+SPARE_LOW = 50          # percent of the spare blocks, below which the rest is shown yellow
 
 
 def short(value: float | None, unit: str = "") -> str:
@@ -54,8 +46,22 @@ def health_text(warnings: list[str] | None) -> Text:
     return Text(", ".join(warnings), "bold red") if warnings else Text("ok", "green")
 
 
-def parts_table(frame: dict[str, Any]) -> Table:
-    table = grid("part", "state", ">CPU", ">memory", ">restarts", ">pid")
+def spare_text(drive: dict[str, Any]) -> Text:
+    """How much of the spare flash is left."""
+    percent = drive["counters"]["flash"]["spare-percent"]
+    style = ("bold red" if "spare" in (drive["warnings"] or []) else
+             "yellow" if percent < SPARE_LOW else "green")
+    return Text(f"{percent}%", style)
+
+
+def dead_dies_text(found: dict[str, Any]) -> Text:
+    dead = found["ftl"].get("dead-dies")        # older firmware does not say it
+    return Text("-") if dead is None else Text(str(dead), "bold red" if dead else "green")
+
+
+def parts_table(frame: dict[str, Any]) -> Board:
+    table = Board([Column("part"), Column("state", folds=True), number("CPU", 1),
+                   number("memory", 2), number("restarts", 3), number("pid", 4)])
     for name, part in frame["parts"].items():
         percent, memory = part["cpu-percent"], part["memory-bytes"]
         table.add_row(name, state_text(part),
@@ -65,23 +71,33 @@ def parts_table(frame: dict[str, Any]) -> Table:
     return table
 
 
-def drives_table(frame: dict[str, Any]) -> Table:
-    table = grid("drive", ">read IOPS", ">write IOPS", ">read B/s", ">write B/s", ">hosts",
-                 ">queues", ">in flight", ">media errors", "SMART", "")
+def drives_table(frame: dict[str, Any]) -> Board:
+    table = Board([Column("drive"), number("read IOPS"), number("write IOPS"),
+                   number("read B/s", 2), number("write B/s", 2), number("hosts", 3),
+                   number("queues", 5), number("in flight", 4), number("media errors", 1),
+                   Column("SMART", folds=True)])
     for name, drive in frame["drives"].items():
         rates, status = drive["rates"], drive.get("status", {})
         flying = sum(row["in-flight"] for row in drive.get("queue-pairs", {}).get("rows", []))
         table.add_row(name, *(short(rates.get(key)) for key in metrics.DRIVE_RATES),
                       str(status.get("controllers", "-")), str(status.get("queue-pairs", "-")),
                       str(flying), str(drive["counters"].get("media-errors", "-")),
-                      health_text(drive["warnings"]),
-                      Text(show.printable(drive["why"]), "yellow"))
+                      health_text(drive["warnings"]))
     return table
 
 
-def flash_table(frame: dict[str, Any]) -> Table | None:
-    table = grid("flash", ">write amplification", ">free superblocks", ">erased superblocks",
-                 ">blocks erased ever", ">blocks failed", ">spare")
+def complaints(frame: dict[str, Any]) -> Text | None:
+    """Why something is missing, of drives that do not answer."""
+    words = [f"{name}: {drive['why']}" for name, drive in frame["drives"].items()
+             if drive["why"]]
+    return Text(show.printable("\n".join(words)), "yellow") if words else None
+
+
+def flash_table(frame: dict[str, Any]) -> Board | None:
+    table = Board([Column("flash"), number("write amplification", 2),
+                   number("free superblocks", 1), number("erased superblocks", 5),
+                   number("blocks erased ever", 4), number("blocks failed", 3),
+                   number("spare"), number("dead dies")])
     for name, drive in frame["drives"].items():
         found = drive["counters"]
         if "flash" in found:
@@ -91,13 +107,14 @@ def flash_table(frame: dict[str, Any]) -> Table | None:
                           str(found["ftl"]["erasures"]),
                           str(found["flash"]["erased-blocks"]),
                           str(found["flash"]["failed-blocks"]),
-                          f"{found['flash']['spare-percent']}%")
+                          spare_text(drive), dead_dies_text(found))
     return table if table.row_count else None
 
 
-def latency_table(frame: dict[str, Any]) -> Table | None:
-    table = grid("latency", "operation", ">samples", *(f">p{p:g}" for p in
-                                                       metrics.PERCENTILES))
+def latency_table(frame: dict[str, Any]) -> Board | None:
+    table = Board([Column("latency"), Column("operation"), number("samples", 3),
+                   *(number(f"p{p:g}", rank) for p, rank in
+                     zip(metrics.PERCENTILES, (0, 2, 0, 1), strict=True))])
     for name, drive in frame["drives"].items():
         for operation, facts in drive.get("latency", {}).items():
             table.add_row(name, operation, str(facts["samples"]), *(
@@ -105,15 +122,17 @@ def latency_table(frame: dict[str, Any]) -> Table | None:
     return table if table.row_count else None
 
 
-def ports_table(frame: dict[str, Any]) -> Table:
-    table = grid("port", "link", "speed", "FEC", ">in B/s", ">out B/s", ">bad FCS",
-                 ">corrected", ">uncorrectable", ">changes")
+def ports_table(frame: dict[str, Any]) -> Board:
+    table = Board([Column("port"), Column("link", folds=True), Column("speed", rank=5),
+                   Column("FEC", rank=6), number("in B/s"), number("out B/s"),
+                   number("bad FCS", 2), number("corrected", 4), number("uncorrectable", 1),
+                   number("flaps", 3)])
     for name, drive in frame["drives"].items():
         for port in drive["ports"]:
             count = port["counters"]
             link = (Text("up", "green") if port["up"] else
                     Text(show.printable(f"down: {port['reason']}"), "red"))
-            table.add_row(f"{name}:{port['port']}", link, f"{port['speed']} Gb/s",
+            table.add_row(f"{name}:{port['port']}", link, f"{port['speed']}G",
                           FEC_WORDS.get(port["fec"], port["fec"]),
                           short(port["in-bytes-per-s"]), short(port["out-bytes-per-s"]),
                           *(str(count.get(key, "-")) for key in (
@@ -122,17 +141,17 @@ def ports_table(frame: dict[str, Any]) -> Table:
     return table
 
 
-def cables_line(frame: dict[str, Any]) -> Text:
-    words = Text("cables  ", "bold")
-    for cable in frame["cables"].values():
-        style = "green" if cable["plugged"] else "red"
-        words.append(f"{cable['ends'][0]} - {cable['ends'][1]} "
-                     f"{'plugged' if cable['plugged'] else 'unplugged'}   ", style)
-    return words
+def cables_line(frame: dict[str, Any]) -> Flow:
+    return Flow("cables", [
+        Text(f"{cable['ends'][0]} - {cable['ends'][1]} "
+             f"{'plugged' if cable['plugged'] else 'unplugged'}",
+             "green" if cable["plugged"] else "red")
+        for cable in frame["cables"].values()])
 
 
-def hosts_table(frame: dict[str, Any]) -> Table | None:
-    table = grid("controller", "state", ">queues", "host")
+def hosts_table(frame: dict[str, Any]) -> Board | None:
+    table = Board([Column("controller"), Column("state"), number("queues", 1),
+                   Column("host", folds=True)])
     for name, drive in frame["drives"].items():
         for row in drive.get("controllers", {}).get("rows", []):
             table.add_row(f"{name} {row['cntlid']:#x}", str(row["state"]),
@@ -140,8 +159,9 @@ def hosts_table(frame: dict[str, Any]) -> Table | None:
     return table if table.row_count else None
 
 
-def faults_table(frame: dict[str, Any]) -> Table | None:
-    table = grid("fault rule", "state", ">matched", ">fired", "rule")
+def faults_table(frame: dict[str, Any]) -> Board | None:
+    table = Board([Column("fault rule"), Column("state"), number("matched", 2),
+                   number("fired", 1), Column("rule", folds=True)])
     for name, drive in frame["drives"].items():
         for rule in drive.get("faults", []):
             table.add_row(f"{name} {rule['name']}", "on" if rule["on"] else "off",
@@ -152,7 +172,7 @@ def faults_table(frame: dict[str, Any]) -> Table | None:
 def screen(frame: dict[str, Any]) -> Group:
     clock = time.strftime("%H:%M:%S", time.localtime(frame["time"]))
     rows: list[RenderableType] = [(f"essd {frame['name']} ({frame['accel']})  {clock}")]
-    for block in (drives_table(frame), flash_table(frame), latency_table(frame),
+    for block in (drives_table(frame), complaints(frame), flash_table(frame), latency_table(frame),
                   ports_table(frame),
                   parts_table(frame), cables_line(frame), hosts_table(frame),
                   faults_table(frame)):
