@@ -69,6 +69,16 @@ uint32_t addresses_link(const struct addresses *addresses, uint8_t local)
                : 0;
 }
 
+void addresses_fill(const struct addresses *addresses,
+                    uint16_t portid[NET_CONFIGURED],
+                    uint32_t link[NET_CONFIGURED])
+{
+    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
+        portid[i] = addresses_portid(addresses, i);
+        link[i] = addresses_link(addresses, i);
+    }
+}
+
 /* @param tsas  of RDMA; NULL: of TCP */
 static void list_address(struct addresses *addresses, uint8_t local,
                          const struct nvme_tsas *tsas, uint16_t service_port)

@@ -59,6 +59,11 @@ MUST_USE bool addresses_update(struct addresses *addresses);
 /** The portid of the discovery entry of an address; 0 when it has none. */
 uint16_t addresses_portid(const struct addresses *addresses, uint8_t local);
 
+/** The portids and the numbers of the links of all addresses. */
+void addresses_fill(const struct addresses *addresses,
+                    uint16_t portid[NET_CONFIGURED],
+                    uint32_t link[NET_CONFIGURED]);
+
 /**
  * The number of the link, and of the family, of a link-local address; 0 for all
  * other addresses.

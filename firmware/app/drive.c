@@ -536,18 +536,9 @@ static enum init_result transport_start(struct drive *drive,
         .conn_event_ctx = &drive->connect_log,
     };
 
-    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
-        for (uint8_t k = 0; k < RDMA_MANAGERS; k++) {
-            rdma.managers[k].portid[i] = addresses_portid(&drive->addresses, i);
-            rdma.managers[k].link[i] = addresses_link(&drive->addresses, i);
-        }
-    }
-    if (drive->tcp.mpa_cm != NULL) {
-        rdma.managers[rdma.manager_count].cm = mpa_cm_rdma(drive->tcp.mpa_cm);
-        rdma.managers[rdma.manager_count].service_port = DRIVE_SERVICE_PORT;
-        rdma.managers[rdma.manager_count].qp_type = VERBS_QP_IW;
-        rdma.manager_count++;
-    }
+    addresses_fill(&drive->addresses, rdma.managers[0].portid,
+                   rdma.managers[0].link);
+    tcp_services_add_manager(drive, config, &rdma);
     if (rdma.capsules == NULL || rdma.requests == NULL) {
         return INIT_NO_MEMORY;
     }
@@ -711,7 +702,6 @@ static struct init_report start_above(struct drive *drive,
     peripherals_start_bmc(drive, config);
     report = (struct init_report){bufs_start(drive, config), "nvme-of"};
     if (report.result == INIT_OK) {
-        tcp_services_prepare(drive, config);
         report =
             (struct init_report){transport_start(drive, config), "nvme-of"};
     }

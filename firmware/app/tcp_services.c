@@ -258,8 +258,8 @@ static void nvme_start(struct drive *drive, const struct drive_config *config)
 
 /* ---- iWARP. */
 
-void tcp_services_prepare(struct drive *drive,
-                          const struct drive_config *config)
+/* @return false: it is off */
+static bool iwarp_init(struct drive *drive, const struct drive_config *config)
 {
     struct tcp_services *tcp = &drive->tcp;
     uint8_t *memory = NULL;
@@ -283,13 +283,13 @@ void tcp_services_prepare(struct drive *drive,
     tcp->mpa_cm = NULL;
     tcp->has_iwarp = false;
     if (!config->config->network.has_nvme_iwarp) {
-        return;
+        return false;
     }
     memory = dram_reserve(config->dram, IWARP_MEMORY_BYTES, MEMORY_ALIGN);
     socket.cm = dram_alloc(config->dram, mpa_cm_bytes(), MEMORY_ALIGN);
     if (memory == NULL || socket.cm == NULL) {
         log_line(drive->log, "iwarp: too little DRAM; iWARP stays off");
-        return;
+        return false;
     }
     socket.rings = memory;
     cm.socket = mpa_socket_init(&tcp->mpa, &socket);
@@ -297,6 +297,20 @@ void tcp_services_prepare(struct drive *drive,
     cm.replies = memory + IWARP_RINGS_BYTES;
     mpa_cm_init(socket.cm, &cm);
     tcp->mpa_cm = socket.cm;
+    return true;
+}
+
+void tcp_services_add_manager(struct drive *drive,
+                              const struct drive_config *config,
+                              struct rdma_transport_config *rdma)
+{
+    if (iwarp_init(drive, config)) {
+        struct rdma_manager *manager = &rdma->managers[rdma->manager_count++];
+
+        *manager = rdma->managers[0];
+        manager->cm = mpa_cm_rdma(drive->tcp.mpa_cm);
+        manager->qp_type = VERBS_QP_IW;
+    }
 }
 
 static void iwarp_start(struct drive *drive, const struct drive_config *config)

@@ -11,6 +11,7 @@
 #include "firmware/tcp/nvme_socket.h"
 #include "firmware/tcp/tcp_echo.h"
 #include "net/stack/stack.h"
+#include "nvmeof/rdma/rdma_transport.h"
 
 struct drive;
 struct drive_config;
@@ -44,10 +45,11 @@ struct tcp_services {
     void *random_ctx;
 };
 
-/** Prepare what the configuration wants for NVMe over RDMA: mpa_cm.  Call this
- * before the transport of RDMA starts. */
-void tcp_services_prepare(struct drive *drive,
-                          const struct drive_config *config);
+/** If the configuration wants iWARP, make its connection manager: the second
+ * one of the transport, with the addresses of the first one. */
+void tcp_services_add_manager(struct drive *drive,
+                              const struct drive_config *config,
+                              struct rdma_transport_config *rdma);
 
 /** Find the engine, and start the services that the configuration wants.
  * Whatever they lack, the drive serves its hosts by RDMA. */

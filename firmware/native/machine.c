@@ -506,24 +506,6 @@ static void create_rnic(struct machine *machine)
     rnic_init(&machine->rnic, &config);
 }
 
-static void create_toe(struct machine *machine)
-{
-    struct hw_toe_config config = {.env = env_of(machine, MACHINE_TOE),
-                                   .trace = hw_mgmt_trace(&machine->mgmt),
-                                   .rdma = rnic_stream_user(&machine->rnic)};
-    struct rdma_streams streams;
-
-    machine->toe = calloc(1, sizeof(*machine->toe));
-    machine->toe_memory = config.memory = calloc(1, hw_toe_memory_bytes());
-    ASSERT(machine->toe != NULL && config.memory != NULL);
-    for (unsigned int i = 0; i < SOC_PORTS; i++) {
-        config.ports[i] = hw_lag_sink(&machine->lag, i);
-    }
-    hw_toe_init(machine->toe, &config);
-    streams = hw_toe_streams(machine->toe);
-    rnic_set_streams(&machine->rnic, &streams);
-}
-
 static void create_lag(struct machine *machine)
 {
     const struct hw_lag_ops ops = {
@@ -728,7 +710,7 @@ void machine_init(struct machine *machine, struct native_world *world,
     create_lag(machine);
     create_ports(machine);
     create_rnic(machine);
-    create_toe(machine);
+    machine_create_toe(machine, env_of(machine, MACHINE_TOE));
     create_i2c(machine);
     if (config->medium != NULL) {
         create_media(machine, config);

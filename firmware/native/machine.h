@@ -119,6 +119,9 @@ void machine_init(struct machine *machine, struct native_world *world,
 void machine_keep_errors(struct machine *machine, const struct hw_ecc *before);
 void machine_end(struct machine *machine);
 
+/* A part of machine_init(): the TCP offload engine, after the RNIC. */
+void machine_create_toe(struct machine *machine, struct dev_env env);
+
 /** Plug end `end` of the cable into a port; NULL unplugs the port. */
 void machine_plug(struct machine *machine, unsigned int port,
                   struct cable *cable, unsigned int end);

@@ -483,9 +483,7 @@ struct native_drive *native_drive_create(
         };
     }
     drive->config.network.has_echo = config->has_echo;
-    drive->config.network.has_tcp_echo = config->has_tcp_echo;
-    drive->config.network.has_nvme_tcp = config->has_nvme_tcp;
-    drive->config.network.has_nvme_iwarp = config->has_nvme_iwarp;
+    native_want_tcp(&drive->config.network, config);
     drive->config.services.has_dhcp[0] = config->has_dhcp;
     if (config->saved != NULL) {
         drive->config = *config->saved;

@@ -153,6 +153,10 @@ struct native_drive_config {
     bool power_is_failing; /* the power fails before the drive starts */
 };
 
+/* A part of native_drive_create(): the services over TCP that it wants. */
+void native_want_tcp(struct config_network *network,
+                     const struct native_drive_config *config);
+
 /* The sleep of the main loop, for drives and hosts. */
 struct native_sleep {
     bool is_asleep;

@@ -398,14 +398,17 @@ static void create_rnic(EssdMachineState *s)
     s->rnic = dev;
 }
 
+static void set_link(DeviceState *dev, const char *name, DeviceState *to)
+{
+    object_property_set_link(OBJECT(dev), name, OBJECT(to), &error_fatal);
+}
+
 static void create_toe(EssdMachineState *s)
 {
     s->toe = new_block(s, "toe", "essd-toe", SOC_TOE_BASE, SOC_TOE_SIZE);
     if (s->toe) {
-        object_property_set_link(OBJECT(s->toe), "mgmt", OBJECT(s->mgmt_block),
-                                 &error_fatal);
-        object_property_set_link(OBJECT(s->toe), "rnic", OBJECT(s->rnic),
-                                 &error_fatal);
+        set_link(s->toe, "mgmt", s->mgmt_block);
+        set_link(s->toe, "rnic", s->rnic);
         place_block(s, s->toe, SOC_TOE_BASE, SOC_IRQ_TOE);
     }
 }
@@ -416,10 +419,8 @@ static void create_lag(EssdMachineState *s)
         new_block(s, "lag", "essd-lag", SOC_LAG_BASE, SOC_LAG_SIZE);
 
     if (dev) {
-        object_property_set_link(OBJECT(dev), "rnic", OBJECT(s->rnic),
-                                 &error_fatal);
-        object_property_set_link(OBJECT(dev), "toe", OBJECT(s->toe),
-                                 &error_fatal);
+        set_link(dev, "rnic", s->rnic);
+        set_link(dev, "toe", s->toe);
         place_device(dev, SOC_LAG_BASE);
     }
 }
@@ -455,8 +456,7 @@ static void create_media(EssdMachineState *s)
     if (s->media) {
         object_property_set_str(OBJECT(dev), "drive", s->media, &error_fatal);
     }
-    object_property_set_link(OBJECT(dev), "mgmt", OBJECT(s->mgmt_block),
-                             &error_fatal);
+    set_link(dev, "mgmt", s->mgmt_block);
     place_block(s, dev, SOC_MEDIA_BASE, SOC_IRQ_MEDIA);
 }
 
@@ -471,8 +471,7 @@ static void create_nand(EssdMachineState *s)
     if (s->nand) {
         object_property_set_str(OBJECT(dev), "drive", s->nand, &error_fatal);
     }
-    object_property_set_link(OBJECT(dev), "mgmt", OBJECT(s->mgmt_block),
-                             &error_fatal);
+    set_link(dev, "mgmt", s->mgmt_block);
     place_block(s, dev, SOC_NAND_BASE, SOC_IRQ_NAND);
 }
 
@@ -529,8 +528,7 @@ static void create_i2c(EssdMachineState *s)
         qdev_prop_set_string(dev, "bus", bus_name);
         qdev_prop_set_bit(dev, "mdio", i < SOC_PORTS);
         if (i < SOC_PORTS && s->port[i]) {
-            object_property_set_link(OBJECT(dev), "port", OBJECT(s->port[i]),
-                                     &error_fatal);
+            set_link(dev, "port", s->port[i]);
         }
         place_block(s, dev, base[i], irq[i]);
         bus[i] = essd_i2c_bus(ESSD_I2C(dev));

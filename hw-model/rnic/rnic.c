@@ -533,19 +533,6 @@ static void init_roce(struct rnic *rnic, const struct rnic_config *config)
     rnic->engines[0] = (struct rdma_engine){&roce_engine_ops, roce};
 }
 
-static void init_iwarp(struct rnic *rnic, const struct rnic_config *config)
-{
-    struct iwarp *iwarp = &rnic->iwarp;
-
-    iwarp->state = &rnic->state.iwarp;
-    iwarp->objects = &rnic->state.objects;
-    iwarp->dram = rnic->dram;
-    iwarp->trace = config->trace;
-    iwarp->faults = NULL;
-    iwarp->streams = NULL;
-    rnic->engines[1] = (struct rdma_engine){&iwarp_engine_ops, iwarp};
-}
-
 void rnic_set_faults(struct rnic *rnic, const struct roce_fault_hook *hook)
 {
     rnic->roce.faults = hook;
@@ -560,7 +547,7 @@ void rnic_init(struct rnic *rnic, const struct rnic_config *config)
         .map_write = config->env.dma_write,
     };
     init_roce(rnic, config);
-    init_iwarp(rnic, config);
+    rnic_init_iwarp(rnic, config);
     rnic->busy = false;
     rnic_reset(rnic);
 }

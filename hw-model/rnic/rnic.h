@@ -66,6 +66,9 @@ struct rnic_config {
  */
 void rnic_init(struct rnic *rnic, const struct rnic_config *config);
 
+/* A part of rnic_init(): the engine of iWARP, without connections. */
+void rnic_init_iwarp(struct rnic *rnic, const struct rnic_config *config);
+
 /** Set the sink for frames of `port`; it is copied. */
 void rnic_attach_port(struct rnic *rnic, unsigned int port,
                       const struct frame_sink *sink);

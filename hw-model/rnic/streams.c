@@ -73,3 +73,16 @@ void rnic_set_streams(struct rnic *rnic, const struct rdma_streams *streams)
     rnic->streams = *streams;
     rnic->iwarp.streams = &rnic->streams;
 }
+
+void rnic_init_iwarp(struct rnic *rnic, const struct rnic_config *config)
+{
+    struct iwarp *iwarp = &rnic->iwarp;
+
+    iwarp->state = &rnic->state.iwarp;
+    iwarp->objects = &rnic->state.objects;
+    iwarp->dram = rnic->dram;
+    iwarp->trace = config->trace;
+    iwarp->faults = NULL;
+    iwarp->streams = NULL;
+    rnic->engines[1] = (struct rdma_engine){&iwarp_engine_ops, iwarp};
+}

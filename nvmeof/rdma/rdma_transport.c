@@ -288,6 +288,7 @@ static enum nvme_rdma_status judge_request(
         .link = request->laddr < NVMF_MAX_ADDRESSES
                     ? manager->link[request->laddr]
                     : 0,
+        .is_stream = manager->qp_type == VERBS_QP_IW,
         .hints = &hints,
     };
 

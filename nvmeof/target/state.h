@@ -96,6 +96,7 @@ struct nvmf_qpair {
     uint8_t ctrl;  /* index, NO_CTRL until Connect */
     bool has_sq_flow_control;
     bool has_hints; /* QID and depth were known before Connect */
+    bool is_stream; /* it runs on TCP */
     uint16_t qid;   /* 0 until it is known */
     uint16_t portid;
     uint32_t link;   /* of the address that the host uses */

@@ -135,7 +135,8 @@ bool nvmf_qpair_displace_address(struct nvmf_target *target,
                                  uint8_t *address, uint16_t *index)
 {
     *index = target->shares.first;
-    if (target->shares.addresses < NVMF_UNPROVEN_ADDRESSES ||
+    if (params->is_stream ||
+        target->shares.addresses < NVMF_UNPROVEN_ADDRESSES ||
         share_has_neighbour(target, params->host)) {
         return false;
     }

@@ -201,6 +201,8 @@ enum nvmf_reserve_status nvmf_qpair_reserve(
     qpair->is_joined = false;
     qpair->is_listed = false;
     qpair->has_hints = hints != NULL;
+    qpair->is_stream =
+        params->is_stream || params->transport->trtype == TRTYPE_TCP;
     qpair->portid = params->portid;
     qpair->link = params->link;
     qpair->sqsize = hints != NULL ? qpair->depth : UINT16_MAX;

@@ -29,7 +29,7 @@ bool share_is_address(const struct nvmf_qpair *a, const uint8_t *host)
 
 bool share_takes_neighbour(const struct nvmf_qpair *qpair)
 {
-    return qpair->transport->trtype != TRTYPE_TCP;
+    return !qpair->is_stream;
 }
 
 bool share_has_neighbour(const struct nvmf_target *target, const uint8_t *host)

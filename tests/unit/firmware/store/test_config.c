@@ -205,7 +205,7 @@ static void test_config_refuses_wrong_values_with_a_good_crc(void **state)
         {216 + 20, 1},   /* an address that is all zero */
         {216 + 80, 3},   /* aggregation */
         {216 + 81, 8},   /* unknown flags */
-        {216 + 82, 64},  {216 + 83, 4},
+        {216 + 82, 128}, {216 + 83, 8}, {216 + 91, 3},
     };
     uint8_t buf[CONFIG_LEN];
     struct config config;

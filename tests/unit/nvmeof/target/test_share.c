@@ -281,6 +281,31 @@ static void test_addresses_of_tcp_do_not_count(void **state)
     }
 }
 
+/* Neither do those of iWARP, which is RDMA like RoCE. */
+static void test_addresses_of_iwarp_do_not_count(void **state)
+{
+    struct fake *fake = *state;
+    struct nvmf_qpair_params params;
+    uint8_t address[NVMF_ADDRESS_LEN] = {0};
+    uint16_t qpair, other;
+
+    set_params(fake, &params, 5000, NULL);
+    params.is_stream = true;
+    assert_int_equal(nvmf_qpair_reserve(fake->target, &params, &qpair),
+                     NVMF_RESERVE_OK);
+    nvmf_qpair_open(fake->target, qpair, fake->now_us);
+    nvmf_qpair_confirm(fake->target, qpair);
+    assert_int_equal(fake->target->shares.addresses, 0);
+    for (uint16_t i = 0; i < NVMF_UNPROVEN_ADDRESSES; i++) {
+        (void)open_from(fake, (uint16_t)(1000 + i), 1, 1);
+    }
+    params.host[0] ^= 1; /* a further address, which takes none, either */
+    assert_false(
+        nvmf_qpair_displace_address(fake->target, &params, address, &other));
+    assert_int_equal(nvmf_target_displaced(fake->target), 0);
+    fake_close(fake, qpair);
+}
+
 /* A request whose source may be forged counts for no address. */
 static void test_an_unconfirmed_connection_has_no_share(void **state)
 {

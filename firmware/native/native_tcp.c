@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* TCP in the native process: the offload engine, and who uses it. */
+#include "firmware/native/native.h"
+
+#include <stdlib.h>
+
+void machine_create_toe(struct machine *machine, struct dev_env env)
+{
+    struct hw_toe_config config = {.env = env,
+                                   .trace = hw_mgmt_trace(&machine->mgmt),
+                                   .rdma = rnic_stream_user(&machine->rnic)};
+    struct rdma_streams streams;
+
+    machine->toe = calloc(1, sizeof(*machine->toe));
+    machine->toe_memory = config.memory = calloc(1, hw_toe_memory_bytes());
+    ASSERT(machine->toe != NULL && config.memory != NULL);
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        config.ports[i] = hw_lag_sink(&machine->lag, i);
+    }
+    hw_toe_init(machine->toe, &config);
+    streams = hw_toe_streams(machine->toe);
+    rnic_set_streams(&machine->rnic, &streams);
+}
+
+void native_want_tcp(struct config_network *network,
+                     const struct native_drive_config *config)
+{
+    network->has_tcp_echo = config->has_tcp_echo;
+    network->has_nvme_tcp = config->has_nvme_tcp;
+    network->has_nvme_iwarp = config->has_nvme_iwarp;
+}
