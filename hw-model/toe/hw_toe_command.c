@@ -160,7 +160,7 @@ static enum toe_status run_send(struct hw_toe *toe, const uint8_t *cmd,
         return TOE_BAD_TID;
     }
     if ((conn->state != TOE_SLOT_OPEN && conn->state != TOE_SLOT_ENDED) ||
-        conn->has_close || conn->rdma_bytes != 0 || conn->is_deaf) {
+        conn->has_close || (conn->is_rdma && conn->rdma_bytes != 0)) {
         return TOE_BAD_STATE;
     }
     if (send.len_bytes == 0 || send.len_bytes > TOE_SEND_MAX) {
@@ -175,6 +175,9 @@ static enum toe_status run_send(struct hw_toe *toe, const uint8_t *cmd,
     *hw_toe_send_at(conn, conn->send_count++) = send;
     if (conn->state == TOE_SLOT_ENDED) {
         hw_toe_conn_due(toe, conn);
+    } else if (conn->is_deaf) {
+        hw_toe_want_abort(toe, conn); /* which completes it */
+        return TOE_OK;
     } else if (!tcp_send(toe->tcp, conn->id, send.len_bytes, now_us)) {
         conn->send_count--;
         return TOE_BAD_STATE;

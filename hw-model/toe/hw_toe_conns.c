@@ -237,7 +237,7 @@ static void note_acked(void *ctx, uint32_t id, uint32_t len)
     end = conn->send_offset;
     for (unsigned int i = 0; i < conn->send_count; i++) {
         end += hw_toe_send_at(conn, i)->len_bytes;
-        if (end <= conn->acked && i >= conn->sends_done) {
+        if (end <= MIN(conn->acked, conn->send_end) && i >= conn->sends_done) {
             conn->sends_done = (uint8_t)(i + 1);
             hw_toe_conn_due(toe, conn);
         }

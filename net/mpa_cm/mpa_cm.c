@@ -78,6 +78,7 @@ static void disconnect_conn(struct rdma_cm_conn *handle)
     struct mpa_cm_conn *conn = conn_of(handle);
 
     conn->has_user = false;
+    conn->reply_due = false; /* the queue pair has left the stream */
     if (conn->state == MPA_CM_OPEN) {
         mpa_conn_close(conn);
     } else {

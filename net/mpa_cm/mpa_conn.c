@@ -92,7 +92,8 @@ void mpa_conn_confirm(struct mpa_cm_conn *conn)
 
 /* ---- What has to be posted. */
 
-/* @return false when there is no room: the reply waits */
+/* The reply is taken before the queue pair may leave the stream.  @return false
+ * when there is no room: the reply waits */
 static bool post_reply(struct mpa_cm_conn *conn)
 {
     const struct mpa_cm_socket *socket = &conn->cm->config.socket;
@@ -101,6 +102,7 @@ static bool post_reply(struct mpa_cm_conn *conn)
         socket->send(socket->ctx, conn->id, reply_of(conn), conn->reply_len)) {
         conn->reply_due = false;
         conn->has_reply = true;
+        socket->settle(socket->ctx);
     }
     return !conn->reply_due;
 }

@@ -31,6 +31,7 @@ struct bed {
     uint64_t now_us;
     struct posted posted[MPA_CM_CONNS];
     bool is_full; /* the socket takes nothing */
+    bool fills;   /* it is so after the request */
     unsigned int settled;
     uint32_t credited_at_request; /* of connection 0 */
 
@@ -145,6 +146,7 @@ static void on_request(void *ctx, struct rdma_cm_conn *conn,
         conn->ops->reject(conn, RDMA_CM_REJECT_USER, answer, sizeof(answer));
         return;
     }
+    bed->is_full |= bed->fills;
     bed->accepted = conn->ops->start_qp(conn, QPN, 0, 0);
     if (bed->accepted) {
         conn->ops->accept(conn, QPN, answer, sizeof(answer));
@@ -298,7 +300,7 @@ static void test_mpa_cm_gives_the_stream_to_the_queue_pair(void **state)
 
     request_conn(bed);
     assert_int_equal(bed->credited_at_request, sizeof(siw_request));
-    assert_int_equal(bed->settled, 1);
+    assert_int_equal(bed->settled, 2); /* and after the reply */
     assert_int_equal(modified.count, 2);
     assert_int_equal(modified.states[0], VERBS_QPS_RTR);
     assert_int_equal(modified.states[1], VERBS_QPS_RTS);
@@ -526,6 +528,26 @@ static void test_mpa_cm_disconnects_the_peer(void **state)
     mpa_cm_ended(bed->cm, 0);
     assert_int_equal(posted->releases, 1);
     assert_int_equal(bed->ends, 0);
+}
+
+/* A reply that finds no room, and a user that gives up meanwhile: the stream is
+ * its queue pair's no more, and takes no bytes. */
+static void test_mpa_cm_sends_no_reply_after_its_user_has_gone(void **state)
+{
+    struct bed *bed = *state;
+
+    bed->fills = true;
+    request_conn(bed);
+    assert_true(bed->accepted);
+    assert_int_equal(bed->posted[0].sends, 0);
+    bed->conn->ops->disconnect(bed->conn);
+    bed->is_full = false;
+    take_turns(bed, SECOND / 4);
+    assert_int_equal(bed->posted[0].sends, 0);
+    assert_int_equal(bed->posted[0].closes, 1);
+    mpa_cm_closed(bed->cm, 0);
+    mpa_cm_ended(bed->cm, 0);
+    assert_int_equal(bed->posted[0].releases, 1);
 }
 
 /* Whatever finds no room at the socket is tried again. */
