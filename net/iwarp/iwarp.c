@@ -143,12 +143,23 @@ static void forget_stream(struct iwarp_qp *qp)
     qp->rx = rx;
 }
 
+/* What was loaded into a bool may be any byte. */
+static bool is_truth_value(const bool *value)
+{
+    uint8_t byte;
+
+    memcpy(&byte, value, sizeof(byte));
+    return byte <= 1;
+}
+
 bool iwarp_reload(struct iwarp *iwarp)
 {
     struct iwarp_state *state = iwarp->state;
 
     for (uint32_t slot = 0; slot < RDMA_QPS; slot++) {
-        if (state->qps[slot].stage >= IWARP_STAGES) {
+        const struct iwarp_qp *qp = &state->qps[slot];
+
+        if (qp->stage >= IWARP_STAGES || !is_truth_value(&qp->rx.in_send)) {
             return false;
         }
     }

@@ -121,9 +121,8 @@ struct iwarp_sender {
 };
 
 struct iwarp_receiver {
-    bool heard;    /* an FPDU has come, and QP_ESTABLISHED was raised */
-    bool finished; /* the peer sends nothing more */
-    bool partial;  /* a part of an FPDU waits for the rest of it */
+    bool heard;   /* an FPDU has come, and QP_ESTABLISHED was raised */
+    bool partial; /* a part of an FPDU waits for the rest of it */
     bool in_send;
     uint8_t opcode;      /* in_send: that of the first segment */
     uint32_t send_msn;   /* of the SEND that is expected, or being received */

@@ -183,7 +183,6 @@ void iwarp_finished(struct iwarp *iwarp, uint32_t slot, uint64_t now_ns)
     if (qp->stage != IWARP_OPEN) {
         return;
     }
-    qp->rx.finished = true;
     if (qp->rx.partial || qp->rx.in_send || qp->tx.reads != 0) {
         iwarp_qp_fail(iwarp, slot, VERBS_WC_BAD_RESPONSE);
         iwarp_settle(iwarp);

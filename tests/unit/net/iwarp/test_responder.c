@@ -515,6 +515,41 @@ static void test_a_loaded_connection_has_ended(void **state)
     assert_int_equal(iw_state(side), VERBS_QPS_ERROR);
 }
 
+/* A buffer that a SEND has begun to fill is flushed in the loaded machine. */
+static void test_a_loaded_send_is_flushed(void **state)
+{
+    struct ddp first = iw_send_ddp(1, 0, false);
+    struct iw_event event;
+
+    (void)state;
+    iw_raw(bed);
+    iw_recv(side, 4, 0, 64);
+    iw_recv(side, 5, 64, 64);
+    iw_give_fpdu(bed, &first, text, 7);
+    (void)iw_poll_event(side, &event);
+    side->is_attached = false;
+    assert_true(iwarp_engine_ops.reload(&side->iwarp));
+    iw_run(bed);
+    iw_expect_event(side, RDMA_EVENT_QP_FATAL, VERBS_WC_RETRY_EXCEEDED);
+    iw_expect_wc(side, 4, VERBS_WC_FLUSHED);
+    iw_expect_wc(side, 5, VERBS_WC_FLUSHED);
+}
+
+static void test_impossible_states_are_not_loaded(void **state)
+{
+    const uint8_t two = 2;
+
+    (void)state;
+    iw_raw(bed);
+    side->state->qps[9].stage = IWARP_STAGES;
+    assert_false(iwarp_engine_ops.reload(&side->iwarp));
+    side->state->qps[9].stage = IWARP_NO_STREAM;
+    memcpy(&side->state->qps[9].rx.in_send, &two, 1);
+    assert_false(iwarp_engine_ops.reload(&side->iwarp));
+    side->state->qps[9].rx.in_send = false;
+    assert_true(iwarp_engine_ops.reload(&side->iwarp));
+}
+
 static void test_a_reset_resets_the_stream(void **state)
 {
     (void)state;
