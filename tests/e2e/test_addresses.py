@@ -27,7 +27,7 @@ from essd.instance.steps import Job
 from essd.settings import settings
 from essd.setup import settings_cmd
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 
 V6 = ("fd00:e55d:0:1::", "fd00:e55d:0:2::")
 MORE = {

@@ -12,7 +12,7 @@ NQN = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-3333-4444-555555555555"
 HOST_ID = "11111111-2222-3333-4444-555555555555"
 HASHES = ("sha256", "sha384", "sha512")
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 
 
 @pytest.fixture(autouse=True)

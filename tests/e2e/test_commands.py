@@ -11,7 +11,7 @@ import essd
 from essd.debug import telemetry
 from essd.instance.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 BLOCK = 512
 
 

@@ -11,6 +11,8 @@ from essd.drive import mgmt
 from essd.instance import steps
 from essd.instance.steps import Job
 
+pytestmark = pytest.mark.uml
+
 FABRICS = 0x7f              # opcode of Connect
 CONTROLLER_BUSY = 0x181     # status of a Connect that the host is to repeat
 

@@ -19,7 +19,7 @@ from essd.setup import setup
 from essd.storage.flash import FlashImage, Identity, new_flash
 from essd.storage.image import Image, make_key
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 
 NEW = "0.9.9"
 NAME = "/tmp/firmware.img"

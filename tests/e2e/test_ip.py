@@ -8,7 +8,7 @@ import pytest
 
 from essd.instance.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 
 
 def link_local(job: Job, port: int = 0) -> str:

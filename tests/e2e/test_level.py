@@ -9,7 +9,7 @@ import uart_dialogue
 from essd.instance import steps
 from essd.instance.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 BLOCK = 4096
 
 

@@ -15,6 +15,8 @@ from essd.setup import setup
 from essd.setup.setup import Wish
 from essd.storage.media import MediaError
 
+pytestmark = pytest.mark.uml
+
 SECRET = b"a secret of the user\n"
 SIZE = 256 << 20
 
@@ -62,11 +64,3 @@ def test_an_image_that_a_host_writes_opens_no_file_at_the_next_start(
     job.instance.stop()
     with pytest.raises(MediaError, match="is recorded as raw"):
         setup.configure(Wish(name=job.instance.name, media=media, media_format="qcow2"))
-
-
-@pytest.mark.drive
-def test_every_qemu_of_an_instance_filters_its_system_calls(job: Job) -> None:
-    """In /proc/PID/status, "Seccomp: 2" means that a filter is active (proc(5))."""
-    for name, part in job.instance.status()["parts"].items():
-        status = Path(f"/proc/{part['pid']}/status").read_text()
-        assert "\nSeccomp:\t2\n" in status, name

@@ -14,6 +14,8 @@ from essd.drive import namespaces
 from essd.instance import steps
 from essd.instance.steps import Job
 
+pytestmark = pytest.mark.uml
+
 MIB = 1 << 20
 WAIT_S = 30
 

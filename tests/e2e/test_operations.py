@@ -12,7 +12,7 @@ import essd
 from essd.instance import steps
 from essd.instance.steps import Job
 
-pytestmark = [pytest.mark.drive, pytest.mark.long]
+pytestmark = [pytest.mark.drive, pytest.mark.uml, pytest.mark.long]
 WAIT_S = 120
 ALL = "0xffffffff"
 

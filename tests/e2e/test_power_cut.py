@@ -14,6 +14,8 @@ import pytest
 from essd.instance import steps
 from essd.instance.steps import Job
 
+pytestmark = pytest.mark.uml
+
 MIB = 1 << 20
 AREA_MIB = 4
 

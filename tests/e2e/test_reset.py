@@ -21,6 +21,8 @@ from essd.debug import crash, telemetry
 from essd.instance import steps
 from essd.instance.steps import Job
 
+pytestmark = pytest.mark.uml
+
 JUMP_TO_ITSELF = "01a0"     # c.j 0
 WFI = "73005010"
 PC = "20"                   # number of pc in gdb's list, hexadecimal

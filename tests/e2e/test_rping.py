@@ -14,18 +14,18 @@ from essd.setup import setup
 from essd.setup.setup import Wish
 from essd.testrun import pcap_check
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 PORT = 7174
 ADDRESSES = ("10.0.0.10", "fd00:0:0:1::10", "10.0.1.10")
 
 
 @pytest.fixture(scope="module")
-def echoing(target: str) -> Iterator[Job]:
+def echoing(target: str, host_kind: str) -> Iterator[Job]:
     """A drive whose configuration enables the service."""
     if target != "drive":
         pytest.skip("needs the drive itself")
     from conftest import SESSION, boot
-    wish = Wish(name=f"{SESSION}-echo", size="512M", capture=True,
+    wish = Wish(name=f"{SESSION}-echo", size="512M", capture=True, host_kind=host_kind,
                 ports=["10.0.0.10/24,fd00:0:0:1::10/64", "10.0.1.10/24"],
                 network=Network(echo=True))
     job = boot(wish)

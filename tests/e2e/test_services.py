@@ -18,7 +18,7 @@ from essd.instance.steps import Job
 from essd.settings.block import Services
 from essd.testrun import pcap_check
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 # lldpd needs its settings before its first frame, because a frame with the default
 # settings stays valid for two minutes.
 START_LLDPD = ("mkdir -p /run/lldpd; printf 'configure lldp tx-interval 1\n"
@@ -27,7 +27,7 @@ START_LLDPD = ("mkdir -p /run/lldpd; printf 'configure lldp tx-interval 1\n"
 
 
 @pytest.fixture(scope="module")
-def serviced(request: pytest.FixtureRequest, target: str) -> Iterator[Job]:
+def serviced(target: str, host_kind: str) -> Iterator[Job]:
     """A drive with short timers, and a host whose lldpd runs."""
     if target != "drive":
         pytest.skip("needs the drive itself")
@@ -35,6 +35,7 @@ def serviced(request: pytest.FixtureRequest, target: str) -> Iterator[Job]:
     from essd.setup import setup
     from essd.setup.setup import Wish
     wish = Wish(name=f"{SESSION}-services", size="512M", capture=True,
+                host_kind=host_kind,
                 services=Services(lldp_interval=1, lldp_hold=1, name="rack7-slot3",
                                   sntp_server="10.0.0.1", sntp_poll=2))
     job = boot(wish)

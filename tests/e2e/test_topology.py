@@ -15,7 +15,7 @@ from essd.instance.instance import Instance
 from essd.setup import setup
 from essd.topology import reader as topology_yaml, setup as topology_setup, topology
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 
 NAME = f"{SESSION}-topology"
 COUNT = 4
@@ -31,10 +31,10 @@ def essd(*words: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def instance() -> Iterator[Instance]:
+def instance(host_kind: str) -> Iterator[Instance]:
     """Four small drives with one host, each of their ports at a switch."""
     found = Instance(NAME)
-    text = topology.of_drives(COUNT, "64M", None, 1, True)
+    text = topology.of_drives(COUNT, "64M", None, 1, 1, host_kind=host_kind)
     try:
         yield topology_setup.start(
             topology_yaml.load(text, "four.yaml", Path.cwd()), NAME, True, False, 0)

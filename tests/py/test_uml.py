@@ -195,6 +195,18 @@ def test_one_line_says_that_the_source_is_not_to_be_had(
     assert [p.name for p in uml_build.cache_folder().iterdir()] == ["lock"]
 
 
+# Which tests have which hosts
+
+def test_the_document_lists_the_end_to_end_tests_with_stock_hosts() -> None:
+    page = (paths.TOP / "docs/hosts.md").read_text()
+    table = page[page.index("These files stay with stock hosts"):page.index("What moved has a")]
+    listed = [name for row in re.findall(r"^\| (`.*?) \|", table, re.M)
+              for name in re.findall(r"`(\w+)`", row)]
+    stock = [path.stem.removeprefix("test_") for path in (paths.TOP / "tests/e2e").glob("test_*.py")
+             if "pytest.mark.uml" not in path.read_text()]
+    assert sorted(listed) == sorted(stock)
+
+
 # What can be asked for
 
 def test_a_topology_can_mix_the_kinds_of_hosts() -> None:

@@ -372,16 +372,11 @@ def e2e(run: Run) -> None:
 def host_kind(run: Run) -> str:
     """What the hosts of tests are whose subject is not the stock kernel; says why.
 
-    User-mode Linux is built with --all only, because its build takes longer than it saves
-    in one run.
+    User-mode Linux has been built beside the native stages, which takes less time than it
+    saves in one run (docs/hosts.md).
     """
-    if not (run.every or uml_build.is_built()):
-        run.show_and_log("all hosts are stock Linux, because user-mode Linux, which is faster, "
-                         "is not built: `essd test --all` and `essd up --host-kind uml` do")
-        return STOCK
     try:
-        if run.every:
-            run.background["uml"].result()
+        run.background["uml"].result()
         uml.check(uml_build.ensure(lambda text: None),
                   guest_build.ensure_guest(lambda text: None))
     except (EssdError, OSError) as error:
@@ -531,7 +526,7 @@ BACKGROUND: dict[str, tuple[tuple[str, ...], Callable[[fw_build.Progress], objec
     "uml": (("e2e",), uml_build.ensure),
     "peers": (("e2e",), lambda progress: guest_variant.ensure(guest_variant.PEERS, progress)),
 }
-BUILT_WITH_ALL = ("uml", "peers")
+BUILT_WITH_ALL = ("peers",)
 
 
 def run_stage(run: Run, name: str) -> str:
@@ -559,8 +554,9 @@ def run_tests(every: bool, only: list[str]) -> int:
     failures: dict[str, str] = {}
     begin = time.monotonic()
     if names == [x for x in STAGES if x not in ONLY_WITH_ALL]:
-        show.line("This takes about half an hour on two cores, 4 minutes more where user-mode "
-                  "Linux is not built, and 5 more when QEMU and the Linux guest are built.")
+        show.line("This takes about half an hour on two cores, and about ten minutes more when "
+                  "QEMU, the Linux guest and user-mode Linux are built, which are kept. "
+                  "CONTRIBUTING.md says what takes how long, and why.")
     show.line(f"Each stage's whole output is kept in {LOGS}/<stage>.log.")
     progress = show.Progress()
     progress.status = None      # The stages print too, so progress is plain lines.
