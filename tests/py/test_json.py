@@ -26,7 +26,8 @@ from typer.testing import CliRunner
 from essd import cli
 from essd.api.report import Report
 from essd.base import paths, show
-from essd.bench import bench, native as bench_native
+from essd.bench import (base as bench_base, bench, growth as bench_growth,
+                        native as bench_native, turns as bench_turns)
 from essd.conform import conform, results as conform_results
 from essd.debug import crash, reflash
 from essd.drive import bmc
@@ -203,6 +204,17 @@ def test_the_fields_of_the_native_bench_are_those_that_are_documented(
     monkeypatch.setattr(bench_native, "run", lambda *_: (
         [row], bench_native.Facts(1.0, 1.0, 1.0, 1.0)))
     check("bench --native", run("bench", "--native", "--json"))
+
+
+@pytest.mark.parametrize("option", [("--compare", "HEAD"), ("--growth", "--only", "mtu")])
+def test_the_fields_of_a_bench_in_turns_are_those_that_are_documented(
+        lab, monkeypatch, option: tuple[str, ...]) -> None:
+    row = bench_turns.Row("w", "base", *([1.0] * 12))
+    for kind in (bench_base, bench_growth):
+        monkeypatch.setattr(kind, "build_initiator", lambda: Path("x"))
+    monkeypatch.setattr(bench_base, "binaries", lambda _base: None)
+    monkeypatch.setattr(bench_turns, "measured", lambda *_: [row])
+    check("bench --compare BASE", run("bench", "--json", *option))
 
 
 def test_the_fields_of_top_are_those_that_are_documented(lab) -> None:

@@ -2,6 +2,8 @@
 """The CPU time and the memory that a process has used."""
 
 import os
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
 TICK = os.sysconf("SC_CLK_TCK")
@@ -23,3 +25,34 @@ def resident_mib(pid: int) -> float:
     """Resident memory of the process in MiB."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What the threads of some processes have used, or did so between two readings."""
+
+    cpu_s: float = 0.0
+    switches: int = 0           # context switches, voluntary ones and others
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(self.cpu_s + other.cpu_s, self.switches + other.switches)
+
+    def __sub__(self, before: "Spent") -> "Spent":
+        return Spent(self.cpu_s - before.cpu_s, self.switches - before.switches)
+
+
+def spent(pid: int) -> Spent:
+    """What the threads of a process have used so far, in nanoseconds and not in ticks.
+
+    A thread that ends takes its share along.
+    """
+    total = Spent()
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            run_ns = int((task / "schedstat").read_text().split()[0])
+            status = (task / "status").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        total += Spent(run_ns / 1e9, sum(int(n) for n in re.findall(
+            r"^(?:non)?voluntary_ctxt_switches:\s+(\d+)", status, re.M)))
+    return total

@@ -205,10 +205,16 @@ class Output:
 
     as_json: bool = False
     html: Path | None = None
-    compare: Path | None = None     # results of an earlier run
+    compare: str | None = None      # results of an earlier run, or an earlier drive
+
+    @property
+    def base(self) -> str | None:
+        """The earlier drive that runs beside this one, if that was asked for."""
+        from . import base as bench_base
+        return self.compare if self.compare and bench_base.is_base(self.compare) else None
 
     def earlier(self) -> list[bench_report.Result] | None:
-        return bench_report.load(self.compare) if self.compare else None
+        return bench_report.load(Path(self.compare)) if self.compare else None
 
     def write(self, data: Any, earlier: list[bench_report.Result] | None,
               title: str) -> None:
@@ -271,9 +277,20 @@ class Timing:
                             f"--nand {nand},timing={self.name}")
 
 
+def refuse(kind: str, target: str, silent: int, timing: Timing,
+           others: tuple[tuple[str, object], ...] = ()) -> None:
+    """EssdError for options of other kinds of runs than those of several drives in turns."""
+    for option, is_given in (("--target", target != "both"), ("--silent", silent),
+                             ("--timing", timing.name), *others):
+        if is_given:
+            raise EssdError(f"{option} does not go with {kind}, which runs several drives in "
+                            "turns, with essd's own initiator")
+
+
 def command(native: bool, seconds: int, rounds: int | None, only: str, mtu: int,
             target: str, silent: int, nand: str | None, output: Output,
-            block: bool = False, timing: Timing | None = None, mount: bool = False) -> None:
+            block: bool = False, timing: Timing | None = None, mount: bool = False,
+            growth: bool = False) -> None:
     """Run `essd bench`."""
     if mount:
         from . import mount as bench_mount
@@ -290,12 +307,26 @@ def command(native: bool, seconds: int, rounds: int | None, only: str, mtu: int,
             show.only_data()
         bench_mount.command(bench_mount.ROUNDS if rounds is None else rounds, nand, output)
         return
-    rounds = ROUNDS if rounds is None else rounds
+    given_rounds, rounds = rounds, ROUNDS if rounds is None else rounds
     check_word("--target", target, ("both", "drive", "nvmet"))
     timing = timing or Timing()
     timing.check(native, silent, nand, block, target)
     if output.as_json:
         show.only_data()
+    if growth:
+        from . import growth as bench_growth
+        refuse("--growth", target, silent, timing, (
+            ("--nand", nand), ("--compare", output.compare)))
+        bench_growth.command(seconds, given_rounds, only, mtu, block, output)
+        return
+    if output.base is not None:
+        from . import base as bench_base
+        refuse("--compare BASE", target, silent, timing)
+        if nand is not None and block:
+            raise EssdError("--nand does not go with --block: a drive has either a NAND array "
+                            "or a block medium")
+        bench_base.command(output.base, seconds, given_rounds, only, mtu, block, nand, output)
+        return
     earlier = output.earlier()      # a file that cannot be read is refused first
     if timing.is_virtual:
         from . import virtual as bench_virtual

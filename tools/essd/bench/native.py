@@ -57,6 +57,28 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Load:
+    """Who loads the drive: hosts, their queues, and what they use of it."""
+
+    hosts: int = 1
+    queues: int = 1             # of each host
+    depth: int = 0              # commands outstanding in all queues; 0: as the workload says
+    namespaces: int = 1
+    ports: int = 1              # the hosts are divided among these
+    span_mib: int = SPAN_MIB
+
+    def options(self, config: Config, folder: Path) -> list[str]:
+        """The initiator's options for this load and these cables."""
+        links = [config.link(n) for n in range(self.ports)]
+        return [*(word for link in links for word in (
+                    "--listen", str(link.socket(folder)), "--peer", link.target_address,
+                    "--local", link.hosts[0].partition("/")[0])),
+                "--hosts", str(self.hosts), "--queues", str(self.queues),
+                "--depth", str(self.depth), "--namespaces", str(self.namespaces),
+                "--span-mib", str(self.span_mib)]
+
+
+@dataclass(frozen=True)
 class Facts:
     power_on_s: float           # from starting QEMU to a connection on 4420
     idle_mib: float
@@ -82,16 +104,16 @@ class Bench:
         self.mtu = mtu
 
     def initiator(self, workload: str, seconds: float, silent: int = 0,
-                  span_mib: int = SPAN_MIB) -> "subprocess.Popen[str]":
+                  span_mib: int = SPAN_MIB, who: Load | None = None) -> "subprocess.Popen[str]":
         """Start the initiator; it listens when this function returns."""
+        who = who or Load(span_mib=span_mib)
+        for n in range(who.ports):
+            self.config.link(n).socket(self.folder).unlink(missing_ok=True)
         socket = self.link.socket(self.folder)
-        socket.unlink(missing_ok=True)
         process = subprocess.Popen(
-            [self.program, "--listen", socket, "--nqn", self.nqn,
-             "--peer", self.link.target_address,
-             "--local", self.link.hosts[0].partition("/")[0],
+            [self.program, *who.options(self.config, self.folder), "--nqn", self.nqn,
              "--mtu", str(self.mtu), "--seconds", str(seconds),
-             "--only", workload, "--silent", str(silent), "--span-mib", str(span_mib)],
+             "--only", workload, "--silent", str(silent)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
         while not socket.exists() and process.poll() is None:

@@ -39,6 +39,14 @@ WIRE_LINK = 100         # number of the cable beyond the switch of port 0's wire
 SPARE_PORTS = ("10.0.3.10/24", "192.168.3.10/24")
 
 
+@dataclass(frozen=True)
+class Binaries:
+    """What runs instead of this checkout's drive: that of an earlier revision."""
+
+    qemu: Path
+    firmware: Firmware
+
+
 @dataclass
 class Wish:
     """The options of `essd up`; None keeps the drive's value, or the default.
@@ -78,6 +86,7 @@ class Wish:
     network: config_block.Network | None = None
     namespaces: str | None = None   # COUNTxSIZE[@4096]: how a new drive is divided
     config: config_block.Config | None = None      # replaces the drive's configuration
+    binaries: Binaries | None = None    # other ones than those of this checkout
 
 
 def data_folder(name: str, part: str = "drive") -> Path:
@@ -480,8 +489,9 @@ def configured(wish: Wish) -> Config:
                     cables, switches=switches, capture_bytes=wish.capture_bytes)
     if found is not None:
         assert built.qemu is not None and built.firmware is not None
-        image, nqn = drive_flash(wish, wishes, built.firmware, array, key)
-        config.drives["drive"] = Drive(str(built.qemu), str(image), str(found.path),
+        drive = wish.binaries or Binaries(built.qemu, built.firmware)
+        image, nqn = drive_flash(wish, wishes, drive.firmware, array, key)
+        config.drives["drive"] = Drive(str(drive.qemu), str(image), str(found.path),
                                        found.format, nqn, extra=wish.extra, nand=array,
                                        straps=level, boot_key=key,
                                        devices=drive_devices(wish))

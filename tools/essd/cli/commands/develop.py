@@ -143,18 +143,23 @@ def bench(native: Annotated[bool, typer.Option(
               "--mount", help="Measure how long a drive with NAND flash takes to mount its "
               "medium, its memory and its disk space: new, nearly empty and nearly full.")
               ] = False,
+          growth: Annotated[bool, typer.Option(
+              "--growth", help="Measure how the cost of an I/O grows with queue pairs, "
+              "namespaces, data, drives, MTU and ports, one at a time; --only chooses.")] = False,
           as_json: AsJson = False,
           html: Annotated[Path | None, typer.Option(
               metavar="FILE", help="Write an HTML page with charts, one file.")] = None,
-          compare: Annotated[Path | None, typer.Option(
-              metavar="FILE", help="Compare with an earlier run of the same kind: a "
-                                   "file that --json has written.")] = None,
+          compare: Annotated[str | None, typer.Option(
+              metavar="BASE|FILE", help="Run an earlier drive beside this one, in turns, and "
+              "show ratios: BASE is a git revision, such as HEAD~5, or the folder of a checkout. "
+              "Or compare with an earlier run of the same kind: FILE is what --json has "
+              "written.")] = None,
           ) -> None:
     """Measure the performance of the drive and of Linux nvmet for comparison."""
     from ...bench import bench as bench_module
     bench_module.command(native, seconds, rounds, only, mtu, target, silent, nand,
                          bench_module.Output(as_json, html, compare), block,
-                         bench_module.Timing(timing, seed, mips, steady), mount)
+                         bench_module.Timing(timing, seed, mips, steady), mount, growth)
 
 
 @command(DEVELOP)
