@@ -22,10 +22,35 @@ bool net_stack_ether_bind(struct net_stack *stack, uint16_t type,
     *slot = (struct net_ether_binding){
         .handler = handler,
         .ctx = ctx,
-        .group = *group,
+        .group = group != NULL ? *group : (struct mac_addr){{0}},
         .type = type,
     };
     return true;
+}
+
+/* Write the header.  @return its length */
+static size_t ether_header(const struct net_stack *stack,
+                           const struct net_ether_to *to, uint8_t *frame)
+{
+    return net_eth_emit(stack, to->port, to->vlan, 0, &to->dst, to->type,
+                        frame);
+}
+
+uint8_t *net_ether_begin(struct net_stack *stack, const struct net_ether_to *to)
+{
+    uint8_t *frame =
+        stack->link_up[to->port] ? net_tx_begin(stack, to->port) : NULL;
+
+    return frame != NULL ? frame + ether_header(stack, to, frame) : NULL;
+}
+
+void net_ether_commit(struct net_stack *stack, const struct net_ether_to *to,
+                      size_t len)
+{
+    uint8_t header[ETH_TAGGED_LEN];
+
+    ASSERT(len <= stack->config.ports[to->port].mtu_bytes);
+    net_tx_commit(stack, to->port, ether_header(stack, to, header) + len, 0);
 }
 
 void net_ether_input(struct net_stack *stack, const struct net_rx *rx)

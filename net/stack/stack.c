@@ -160,7 +160,8 @@ size_t net_stack_multicast(const struct net_stack *stack, uint8_t port,
 
     macs[count++] = nd_multicast_mac(&all_nodes);
     for (size_t i = 0; i < NET_ETHER_BINDINGS; i++) {
-        if (stack->ether[i].handler != NULL) {
+        if (stack->ether[i].handler != NULL &&
+            !mac_addr_is_zero(&stack->ether[i].group)) {
             macs[count++] = stack->ether[i].group;
         }
     }
