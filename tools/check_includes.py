@@ -54,6 +54,10 @@ MAY_INCLUDE = {
     "nvmeof/tcp": ["lib", "nvmeof/binding.h", "nvmeof/limits.h",
                    "nvmeof/target/make_room.h", "nvmeof/target/target.h",
                    "nvmeof/target/transport.h", "nvmeof/wire"],
+    # ATA over Ethernet is a host of the target, and a transport of its own.
+    "nvmeof/aoe": ["lib", "nvmeof/binding.h", "nvmeof/limits.h",
+                   "nvmeof/target/inside.h", "nvmeof/target/target.h",
+                   "nvmeof/wire"],
     "nvmeof/loopback": ["lib", "nvmeof/limits.h", "nvmeof/target/target.h",
                         "nvmeof/wire"],
     "nvmeof/host": ["lib", "nvmeof/wire", "nvmeof/limits.h", "net/verbs",

@@ -19,7 +19,8 @@ HEAD = ("/* SPDX-License-Identifier: BSD-2-Clause */\n"
         "/* Made from firmware/settings/settings.toml by tools/settings_gen.py. */\n")
 C_KINDS = {"name": "word", "network4": "port_ipv4", "network6": "port_ipv6",
            "network": "extra", "address4": "ipv4", "address6": "ipv6",
-           "address": "server", "switch": "switch", "priorities": "mask"}
+           "address": "server", "switch": "switch", "priorities": "mask",
+           "namespaces": "nsids"}
 
 
 # C

@@ -25,10 +25,6 @@ enum {
     STATE_ALIGN = 64, /* alignment of the target's and the transport's memory */
     SPARE_PERCENT = 100,
     VENDOR_QEMU = 0x1b36, /* the PCI vendor ID of QEMU's emulated devices */
-    /* DRAM that is allocated after that of the translation layer: buffers of
-     * operations, telemetry, transport and echo services. */
-    DRAM_FOR_SERVICES = RDMA_CAPSULE_BYTES + BUF_POOL_BYTES + ECHO_MEMORY_LEN +
-                        NVMF_FIRMWARE_MAX + (4 << 20),
     STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 1.4 section 4.6.1.2.2 */
 };
 
@@ -247,8 +243,7 @@ static enum init_result nand_start(struct drive *drive,
         .log = config->log,
         .dram = config->dram,
         .regs = config->nand_regs,
-        .spare_bytes =
-            DRAM_FOR_SERVICES + (uint32_t)tcp_services_dram(config->config),
+        .spare_bytes = drive_memory_of_services(config->config),
         .capacity_bytes = config->identity->capacity_bytes,
         .has_kept_dram = config->has_kept_dram,
         .seed = config->random_seed,
@@ -710,6 +705,7 @@ static struct init_report start_above(struct drive *drive,
     }
     if (report.result == INIT_OK) {
         tcp_services_start(drive, config);
+        aoe_service_start(drive, config);
     }
     return report;
 }

@@ -11,6 +11,7 @@
 #define ESSD_APP_DRIVE_H
 
 #include "firmware/app/addresses.h"
+#include "firmware/app/aoe_service.h"
 #include "firmware/app/connect_log.h"
 #include "firmware/crypto/crypto.h"
 #include "firmware/hosts/host_table.h"
@@ -174,6 +175,7 @@ struct drive {
     struct nvmf_bindings transports; /* all of them, for the main loop */
     struct echo echo;
     struct tcp_services tcp;
+    struct aoe_service aoe;
     struct connect_log connect_log;
     struct telemetry telemetry;
     struct hw_log hw_log;

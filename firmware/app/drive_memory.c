@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/drive_memory.h"
 
+#include "nvmeof/rdma/rdma_limits.h"
+
+/* Buffers of operations, telemetry, RDMA and echo services. */
+enum {
+    ALWAYS_BYTES = RDMA_CAPSULE_BYTES + BUF_POOL_BYTES + ECHO_MEMORY_LEN +
+                   NVMF_FIRMWARE_MAX + (4 << 20),
+};
+
+uint32_t drive_memory_of_services(const struct config *config)
+{
+    return ALWAYS_BYTES + (uint32_t)tcp_services_dram(config) +
+           (uint32_t)aoe_service_dram(config);
+}
+
 /* A device has found a lost word of DRAM. */
 static bool note_lost_word(void *ctx, uint64_t addr)
 {

@@ -18,4 +18,8 @@ bool drive_memory_is_intact(void *drive, const void *memory, size_t len_bytes);
 /** The word of DRAM at which the firmware has stopped before, or 0. */
 uint64_t drive_memory_trap_word(const struct drive_config *config);
 
+/** DRAM that is allocated after that of the translation layer, with this
+ * configuration. */
+uint32_t drive_memory_of_services(const struct config *config);
+
 #endif

@@ -2,6 +2,7 @@
 set(SOURCES
     addresses.c
     ana_text.c
+    aoe_service.c
     components.c
     connect_log.c
     console.c

@@ -420,6 +420,88 @@ static void mask_format(const struct config_row *row, const void *field,
     VALUE(line, "%s", mask == 0xff ? "all" : mask == 0 ? none : text);
 }
 
+/* ---- Lists of namespaces. */
+
+/* Parse one number of a list.  @return what follows it; NULL: there is none */
+static const char *nsid_parse(const char *text, unsigned int *nsid)
+{
+    *nsid = 0;
+    if (text[0] < '1' || text[0] > '9') {
+        return NULL;
+    }
+    for (; *text >= '0' && *text <= '9'; text++) {
+        *nsid = *nsid * 10 + (unsigned int)(*text - '0');
+        if (*nsid > CONFIG_NSIDS) {
+            return NULL;
+        }
+    }
+    return text;
+}
+
+/* Parse "1,3-5" with rising numbers. */
+static bool nsid_list_parse(const char *text, uint32_t *exports)
+{
+    unsigned int before = 0;
+
+    for (;;) {
+        unsigned int first, last;
+
+        text = nsid_parse(text, &first);
+        last = first;
+        if (text != NULL && *text == '-') {
+            text = nsid_parse(text + 1, &last);
+        }
+        if (text == NULL || first <= before || last < first ||
+            (*text != ',' && *text != '\0')) {
+            return false;
+        }
+        for (unsigned int nsid = first; nsid <= last; nsid++) {
+            exports[(nsid - 1) / 32] |= BIT((nsid - 1) % 32);
+        }
+        before = last;
+        if (*text == '\0') {
+            return config_nsid_runs(exports) <= CONFIG_NSID_RUNS;
+        }
+        text++;
+    }
+}
+
+static bool nsids_parse(const struct config_row *row, void *field,
+                        const char *text)
+{
+    uint32_t exports[CONFIG_NSIDS / 32] = {0};
+
+    (void)row;
+    if (strcmp(text, none) != 0 && !nsid_list_parse(text, exports)) {
+        return false;
+    }
+    memcpy(field, exports, sizeof(exports));
+    return true;
+}
+
+static void nsids_format(const struct config_row *row, const void *field,
+                         struct config_line *line)
+{
+    const uint32_t *exports = field;
+    size_t len = 0;
+
+    (void)row;
+    VALUE(line, "%s", none);
+    for (unsigned int nsid = 1; nsid <= CONFIG_NSIDS; nsid++) {
+        unsigned int first = nsid;
+
+        if (!config_has_nsid(exports, nsid)) {
+            continue;
+        }
+        while (nsid < CONFIG_NSIDS && config_has_nsid(exports, nsid + 1)) {
+            nsid++;
+        }
+        len += log_format(line->value + len, sizeof(line->value) - len,
+                          first == nsid ? "%s%u" : "%s%u-%u",
+                          len == 0 ? "" : ",", first, nsid);
+    }
+}
+
 /* ---- The kinds of values */
 
 const struct config_kind config_byte = {byte_parse, byte_format};
@@ -439,3 +521,4 @@ const struct config_kind config_ipv6 = {ipv6_parse, ip_format};
 const struct config_kind config_server = {server_parse, ip_format};
 const struct config_kind config_word = {text_parse, text_format};
 const struct config_kind config_mask = {mask_parse, mask_format};
+const struct config_kind config_nsids = {nsids_parse, nsids_format};

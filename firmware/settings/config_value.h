@@ -46,7 +46,8 @@ extern const struct config_kind config_byte, /* uint8_t */
     config_ipv6,      /* 16 bytes */
     config_server,    /* 16 bytes, IPv4 or IPv6 */
     config_word,      /* a name */
-    config_mask;      /* uint8_t, one bit per priority */
+    config_mask,      /* uint8_t, one bit per priority */
+    config_nsids;     /* CONFIG_NSIDS bits, in words of 32 */
 
 /** The name of a FEC, as console and log print it. */
 const char *config_fec_name(enum config_fec fec);

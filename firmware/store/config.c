@@ -18,12 +18,14 @@ enum {                   /* byte offsets; little-endian */
 
        BODY_SERVICES = CONFIG_BODY_MIN, /* the part after those of the ports */
        BODY_NETWORK = BODY_SERVICES + CONFIG_SERVICES_LEN,
+       BODY_AOE = BODY_NETWORK + CONFIG_NETWORK_LEN,
 };
 _Static_assert(CONFIG_CRC + 4 == CONFIG_HEADER_LEN, "CRC ends the header");
 _Static_assert(PORT_LEN == CONFIG_PORT_LEN, "");
 _Static_assert(SERVICES_LEN == CONFIG_SERVICES_LEN, "");
 _Static_assert(SERVICES_NAME + CONFIG_NAME_LEN <= SERVICES_LEN, "");
 _Static_assert(NETWORK_LEN == CONFIG_NETWORK_LEN, "");
+_Static_assert(AOE_LEN == CONFIG_AOE_LEN, "");
 _Static_assert(CONFIG_EXTRA_ADDRESSES *ADDRESS_LEN == NETWORK_LAG, "");
 
 static const uint8_t magic[8] = {'E', 'S', 'S', 'D', '-', 'C', 'F', 'G'};
@@ -254,6 +256,39 @@ static void network_emit(const struct config_network *network, uint8_t *buf)
     buf[NETWORK_LISTED] = (uint8_t)network->listed;
 }
 
+unsigned int config_nsid_runs(const uint32_t *exports)
+{
+    unsigned int runs = 0;
+    bool was_set = false;
+
+    for (unsigned int nsid = 1; nsid <= CONFIG_NSIDS; nsid++) {
+        bool is_set = config_has_nsid(exports, nsid);
+
+        runs += is_set && !was_set ? 1 : 0;
+        was_set = is_set;
+    }
+    return runs;
+}
+
+static bool aoe_parse(struct config_aoe *aoe, const uint8_t *buf)
+{
+    for (size_t i = 0; i < ARRAY_LEN(aoe->exports); i++) {
+        aoe->exports[i] = get_le32(buf + AOE_EXPORTS + 4 * i);
+    }
+    aoe->shelf = get_le16(buf + AOE_SHELF);
+    return config_nsid_runs(aoe->exports) <= CONFIG_NSID_RUNS &&
+           aoe->shelf <= AOE_SHELF_MAX;
+}
+
+static void aoe_emit(const struct config_aoe *aoe, uint8_t *buf)
+{
+    memset(buf, 0, CONFIG_AOE_LEN);
+    for (size_t i = 0; i < ARRAY_LEN(aoe->exports); i++) {
+        put_le32(buf + AOE_EXPORTS + 4 * i, aoe->exports[i]);
+    }
+    put_le16(buf + AOE_SHELF, aoe->shelf);
+}
+
 static void network_default(struct config_network *network)
 {
     network->has_dcqcn = true;
@@ -291,8 +326,11 @@ bool config_body_parse(struct config *config, const uint8_t *buf, size_t len)
         !services_parse(&config->services, buf + BODY_SERVICES)) {
         return false;
     }
-    return len < CONFIG_BODY_LEN ||
-           network_parse(&config->network, buf + BODY_NETWORK);
+    if (len >= BODY_AOE &&
+        !network_parse(&config->network, buf + BODY_NETWORK)) {
+        return false;
+    }
+    return len < CONFIG_BODY_LEN || aoe_parse(&config->aoe, buf + BODY_AOE);
 }
 
 bool config_parse(struct config *config, const uint8_t *buf, size_t len)
@@ -325,6 +363,7 @@ void config_body_emit(const struct config *config, uint8_t *buf)
     }
     services_emit(&config->services, buf + BODY_SERVICES);
     network_emit(&config->network, buf + BODY_NETWORK);
+    aoe_emit(&config->aoe, buf + BODY_AOE);
 }
 
 void config_emit(const struct config *config, uint8_t *buf)

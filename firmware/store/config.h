@@ -17,8 +17,10 @@
 #define CONFIG_BODY_MIN     (CONFIG_PORTS * CONFIG_PORT_LEN)
 #define CONFIG_SERVICES_LEN 64
 #define CONFIG_NETWORK_LEN  96
+#define CONFIG_AOE_LEN      32
 #define CONFIG_BODY_LEN                                                        \
-    (CONFIG_BODY_MIN + CONFIG_SERVICES_LEN + CONFIG_NETWORK_LEN)
+    (CONFIG_BODY_MIN + CONFIG_SERVICES_LEN + CONFIG_NETWORK_LEN +              \
+     CONFIG_AOE_LEN)
 #define CONFIG_LEN (CONFIG_HEADER_LEN + CONFIG_BODY_LEN)
 /* Longest body of a later minor version, which this version also reads. */
 #define CONFIG_LEN_MAX 2048
@@ -148,11 +150,31 @@ struct config_network {
     enum config_profile profile;
 };
 
+#define CONFIG_NSIDS     128
+#define CONFIG_NSID_RUNS 6
+
+/* ATA over Ethernet. */
+struct config_aoe {
+    /* Bit n of word m: NSID 32 * m + n + 1 is exported.  At most
+     * CONFIG_NSID_RUNS runs of bits are set. */
+    uint32_t exports[CONFIG_NSIDS / 32];
+    uint16_t shelf; /* 0..65534; 0: one of the drive's own */
+};
+
+/** How many runs of bits are set. */
+unsigned int config_nsid_runs(const uint32_t *exports);
+
+static inline bool config_has_nsid(const uint32_t *exports, unsigned int nsid)
+{
+    return exports[(nsid - 1) / 32] >> (nsid - 1) % 32 & 1;
+}
+
 struct config {
     uint32_t sequence;
     struct config_port port[CONFIG_PORTS];
     struct config_services services;
     struct config_network network;
+    struct config_aoe aoe;
 };
 
 /*
@@ -165,8 +187,8 @@ void config_default(struct config *config);
  * Read a whole configuration block.
  *
  * A block of a later minor version is longer: the fields that follow the known
- * ones are skipped.  In a block that ends before the services or the network
- * part, that part gets its defaults.
+ * ones are skipped.  In a block that ends before the services, the network or
+ * the AoE part, that part gets its defaults.
  *
  * @return false when the block is too short, damaged or of another major
  *         version, or when a value is outside its range

@@ -70,6 +70,12 @@ enum {
 };
 
 enum {
+    AOE_EXPORTS = 0,
+    AOE_SHELF = 16,
+    AOE_LEN = 32,
+};
+
+enum {
     ADDRESS_PORT = 0,
     ADDRESS_PREFIX = 1,
     ADDRESS_VLAN = 2,
@@ -106,6 +112,9 @@ enum {
     PROFILE_MAX = 1,
     LISTED_DEFAULT = 0,
     LISTED_MAX = 2,
+    AOE_SHELF_DEFAULT = 0,
+    AOE_SHELF_MIN = 0,
+    AOE_SHELF_MAX = 65534,
     NS_COUNT_DEFAULT = 0,
     NS_COUNT_MIN = 0,
     NS_COUNT_MAX = 128,

@@ -118,6 +118,9 @@ struct nvmf_transport {
     /* The same for an admin or Fabrics command.  NVMe/RDMA: 0; NVMe/TCP: 8192.
      * No field of Identify reports it. */
     uint32_t admin_in_capsule_len;
+    /* Its host is a part of this drive: it needs no entry in the list of hosts
+     * and no authentication. */
+    bool is_inside;
     /* Most queue pairs that it can have, if that is fewer than the target's;
      * otherwise 0. */
     uint16_t max_qpairs;

@@ -33,7 +33,7 @@ MIXED = {
     "lag.lacp-fast": "on", "lag.primary": "1", "lag.revert": "on", "roce.v1": "on",
     "roce.cnp": "off", "roce.dcqcn": "off", "pfc": "0,3,7", "echo": "on", "mdns": "on",
     "tcp.echo": "on", "nvme.tcp": "on", "nvme.iwarp": "on", "iwarp.crc": "off",
-    "discovery.rdma": "iwarp",
+    "discovery.rdma": "iwarp", "aoe.export": "1,3-5,128", "aoe.shelf": "65534",
 }
 
 
@@ -77,7 +77,10 @@ BAD = ["", "none", "all", "on", "off", "yes", "0", "1", "2", "3", "4", "7", "8",
        "::ffff:a00:1", "::ffff:a00:1/128", "fd00::1%eth0", "fd00:0:0:0:1:0:0:1/64",
        "fd00:1:0:3:4:5:6:7", "1:2:3:4:5:6:7", "fc", "rs", "both", "send", "receive",
        "lacp", "active-standby", "0,3,4", "3,0", "0,0", "0,", ",0", "0,1,2,3,4,5,6,7",
-       "0,8", "rack7", "x" * 32, "x" * 33, "x" * 90, "a/b", "~!", "None"]
+       "0,8", "rack7", "x" * 32, "x" * 33, "x" * 90, "a/b", "~!", "None",
+       "1,3-5", "1,2,3", "1-128", "128,1", "129", "3-1", "1-1", "2-3,3", "1-2-3", "1,,2",
+       "1-", "-2", "01", "1,03", "1,3,5,7,9,11", "1,3,5,7,9,11,13", "1-3,4-5", "65534",
+       "100-102,104-106,108-110,112-114,116-118,120-122"]
 
 
 def test_tools_and_firmware_accept_the_same_values(say: Path) -> None:

@@ -9,6 +9,7 @@ set(SOURCES
     latency.c
     lba_list.c
     level.c
+    ns_blocks.c
     ns_find.c
     ns_formats.c
     reservation.c

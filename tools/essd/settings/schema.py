@@ -34,6 +34,8 @@ KINDS = {
     "switch": ("on or off", "on, off"),
     "priorities": ("a list of priorities (such as 0,3,4), all or none",
                    "0,3,4 and the like, all, none"),
+    "namespaces": ("a list of at most six NSIDs and ranges from 1 to 128 (such as "
+                   "1,3-5) or none", "1,3-5 and the like, none"),
     "number": ("a number from {min} to {max}", "{min} to {max}"),
     "choice": ("{words}", "{list}"),
 }

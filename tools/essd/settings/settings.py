@@ -102,6 +102,30 @@ def parse_name(text: str) -> str:
     return text
 
 
+def nsids_of(text: str) -> frozenset[int]:
+    """The NSIDs of a list such as 1,3-5, whose numbers rise."""
+    if text == NONE:
+        return frozenset()
+    found: list[int] = []
+    for item in text.split(","):
+        match = re.fullmatch(r"([1-9][0-9]{0,2})(?:-([1-9][0-9]{0,2}))?", item)
+        if not match:
+            raise Refused
+        first, last = int(match[1]), int(match[2] or match[1])
+        if first <= (found[-1] if found else 0) or not first <= last <= config_block.NSIDS:
+            raise Refused
+        found += range(first, last + 1)
+    nsids = frozenset(found)
+    if len(config_block.nsid_runs(nsids)) > config_block.NSID_RUNS:
+        raise Refused
+    return nsids
+
+
+def nsids_text(nsids: frozenset[int]) -> str:
+    return ",".join(str(first) if first == last else f"{first}-{last}"
+                    for first, last in config_block.nsid_runs(nsids)) or NONE
+
+
 def parse_priorities(text: str) -> str:
     if text in ("all", NONE):
         return text
@@ -113,11 +137,15 @@ def parse_priorities(text: str) -> str:
     return "all" if len(found) == 8 else text
 
 
+def parse_namespaces(text: str) -> str:
+    return nsids_text(nsids_of(text))
+
+
 PARSERS = {
     "name": parse_name, "network4": network(4), "network6": network(6),
     "network": network(4, 6), "address4": address(4), "address6": address(6),
     "address": address(4, 6), "switch": words("on", "off"),
-    "priorities": parse_priorities,
+    "priorities": parse_priorities, "namespaces": parse_namespaces,
 }
 
 
@@ -238,6 +266,7 @@ def from_config(config: config_block.Config) -> Values:
         "nvme.tcp": on_off(net.nvme_tcp), "nvme.iwarp": on_off(net.nvme_iwarp),
         "iwarp.crc": on_off(net.iwarp_crc), "discovery.rdma": net.listed,
         "nvme.profile": net.profile,
+        "aoe.export": nsids_text(config.aoe.exports), "aoe.shelf": str(config.aoe.shelf),
     }
     return values
 
@@ -292,8 +321,9 @@ def to_config(values: Values) -> config_block.Config:
         is_on("namespaces.4096"), values["nvme.profile"], is_on("mdns"),
         is_on("tcp.echo"), is_on("nvme.tcp"), is_on("nvme.iwarp"), is_on("iwarp.crc"),
         values["discovery.rdma"])
+    aoe = config_block.Aoe(nsids_of(values["aoe.export"]), int(values["aoe.shelf"]))
     return config_block.Config((port_of(values, 0), port_of(values, 1)), services=services,
-                        network=net)
+                        network=net, aoe=aoe)
 
 
 # Rules that relate several keys

@@ -62,7 +62,8 @@ class Reader:
         if len(path) == 1 and path[0] in GROUPS:
             for n, item in enumerate(node.value):
                 self.node(item, (*path, str(n)))
-        elif kind == "priorities" and all(isinstance(x, yaml.ScalarNode) for x in node.value):
+        elif kind in ("priorities", "namespaces") and all(
+                isinstance(x, yaml.ScalarNode) for x in node.value):
             self.value(key, ",".join(x.value for x in node.value) or NONE, line)
         else:
             self.mistake(line, f"{key}: the value cannot be a list" if key else

@@ -52,7 +52,7 @@ static void test_every_key_is_found_and_has_a_default(void **state)
     struct config_line line, found;
 
     (void)state;
-    assert_int_equal(config_text_count(), 1 + 2 * 13 + 4 * 3 + 21);
+    assert_int_equal(config_text_count(), 1 + 2 * 13 + 4 * 3 + 23);
     for (unsigned int i = 0; i < config_text_count(); i++) {
         config_text_get(&config, i, &line);
         assert_true(config_text_find(&config, line.key, &found, &error));
@@ -67,6 +67,53 @@ static void test_every_key_is_found_and_has_a_default(void **state)
     assert_string_equal(get_text("pfc"), "all");
     assert_string_equal(get_text("roce.cnp"), "on");
     assert_string_equal(get_text("name"), "none");
+}
+
+static void test_lists_of_namespaces_have_one_form(void **state)
+{
+    static const struct {
+        const char *text, *shown; /* NULL: refused */
+    } rows[] = {
+        {"none", "none"},
+        {"1", "1"},
+        {"128", "128"},
+        {"1,2,3", "1-3"},
+        {"1-2,3-4", "1-4"},
+        {"2,4-4,6", "2,4,6"},
+        {"1-128", "1-128"},
+        {"1,3,5,7,9,11", "1,3,5,7,9,11"},
+        {"100-102,104-106,108-110,112-114,116-118,120-122",
+         "100-102,104-106,108-110,112-114,116-118,120-122"},
+        {"1,3,5,7,9,11,13", NULL},
+        {"0", NULL},
+        {"129", NULL},
+        {"1-129", NULL},
+        {"3,1", NULL},
+        {"1,1", NULL},
+        {"3-2", NULL},
+        {"1-3,3", NULL},
+        {"1,", NULL},
+        {",1", NULL},
+        {"1-", NULL},
+        {"-1", NULL},
+        {"1--2", NULL},
+        {"01", NULL},
+        {"1 2", NULL},
+        {"all", NULL},
+        {"", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *error = set_text("aoe.export", rows[i].text);
+
+        if (rows[i].shown == NULL) {
+            assert_string_not_equal(error, "");
+        } else {
+            assert_string_equal(error, "");
+            assert_string_equal(get_text("aoe.export"), rows[i].shown);
+        }
+    }
 }
 
 static void test_values_are_accepted_and_printed(void **state)

@@ -60,6 +60,7 @@ static const struct config sample = {
             .has_cnp = true,
             .pfc_priorities = 0x81,
         },
+    .aoe = {.exports = {0x15, 0x5, 0, 0x80000000}, .shelf = 0xfffe},
 };
 
 static void emit_sample(uint8_t *buf)
@@ -206,6 +207,8 @@ static void test_config_refuses_wrong_values_with_a_good_crc(void **state)
         {216 + 80, 3},   /* aggregation */
         {216 + 81, 8},   /* unknown flags */
         {216 + 82, 128}, {216 + 83, 8}, {216 + 91, 3},
+        {312, 0x55}, /* more than six runs of namespaces, with the sample's */
+        {312 + 16, 0xff}, /* no shelf */
     };
     uint8_t buf[CONFIG_LEN];
     struct config config;

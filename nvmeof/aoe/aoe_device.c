@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who may use a device: its list of MAC addresses, and its reservation.  Both
+ * are set by hosts, and lost with the power.  Neither of them proves anything:
+ * a station can send with any address.
+ * Spec: AoEr11 sections 3.3 and 3.4.
+ */
+#include "nvmeof/aoe/aoe_state.h"
+
+#include <string.h>
+
+/* ---- Lists. */
+
+/* @return the index; list->count: it is not in the list */
+static uint8_t find_mac(const struct aoe_macs *list, const uint8_t *mac)
+{
+    uint8_t i = 0;
+
+    while (i < list->count && memcmp(list->mac[i], mac, AOE_MAC_LEN) != 0) {
+        i++;
+    }
+    return i;
+}
+
+/* @return false when the list is full */
+static bool add_mac(struct aoe_macs *list, const uint8_t *mac)
+{
+    if (find_mac(list, mac) < list->count) {
+        return true;
+    }
+    if (list->count == AOE_MACS) {
+        return false;
+    }
+    memcpy(list->mac[list->count++], mac, AOE_MAC_LEN);
+    return true;
+}
+
+static void delete_mac(struct aoe_macs *list, const uint8_t *mac)
+{
+    uint8_t i = find_mac(list, mac);
+
+    if (i < list->count) {
+        list->count--;
+        memmove(list->mac[i], list->mac[i + 1],
+                (size_t)(list->count - i) * AOE_MAC_LEN);
+    }
+}
+
+bool aoe_is_admitted(const struct aoe *aoe, uint8_t minor, const uint8_t *mac)
+{
+    const struct aoe_macs *masks = &aoe->devices[minor].masks;
+
+    return masks->count == 0 || find_mac(masks, mac) < masks->count;
+}
+
+bool aoe_is_fenced(const struct aoe *aoe, uint8_t minor, const uint8_t *mac)
+{
+    const struct aoe_macs *holders = &aoe->devices[minor].holders;
+
+    return holders->count != 0 && find_mac(holders, mac) == holders->count;
+}
+
+/* ---- MAC Mask List. */
+
+/* Apply all directives, or up to the first one that is wrong.
+ * @return 0, or enum aoe_mask_error */
+static uint8_t edit_masks(struct aoe_macs *masks, const uint8_t *directives,
+                          uint8_t count)
+{
+    for (uint8_t i = 0; i < count; i++) {
+        const uint8_t *directive = directives + i * (size_t)AOE_DIRECTIVE_LEN;
+        const uint8_t *mac = directive + AOE_DIRECTIVE_MAC;
+
+        switch (directive[AOE_DIRECTIVE_COMMAND]) {
+        case AOE_MAC_NOTHING:
+            break;
+        case AOE_MAC_ADD:
+            if (!add_mac(masks, mac)) {
+                return AOE_MASK_FULL;
+            }
+            break;
+        case AOE_MAC_DELETE:
+            delete_mac(masks, mac);
+            break;
+        default:
+            return AOE_MASK_BAD;
+        }
+    }
+    return 0;
+}
+
+static void send_masks(struct aoe *aoe, const struct aoe_station *to,
+                       const struct aoe_header *request, uint8_t command,
+                       uint8_t error)
+{
+    const struct aoe_macs *masks = &aoe->devices[request->minor].masks;
+    const struct aoe_header header =
+        aoe_answer_header(aoe, request, AOE_ERROR_NONE);
+    uint8_t *frame = aoe->config.ports.begin(aoe->config.ports.ctx, to);
+    size_t len = AOE_HEADER_LEN;
+
+    if (frame == NULL) {
+        return;
+    }
+    aoe_header_emit(frame, &header);
+    frame[len] = 0;
+    frame[len + AOE_MASK_COMMAND] = command;
+    frame[len + AOE_MASK_ERROR] = error;
+    frame[len + AOE_MASK_COUNT] = masks->count;
+    len += AOE_MASK_LEN;
+    for (uint8_t i = 0; i < masks->count; i++) {
+        frame[len] = 0;
+        frame[len + AOE_DIRECTIVE_COMMAND] = AOE_MAC_NOTHING;
+        memcpy(frame + len + AOE_DIRECTIVE_MAC, masks->mac[i], AOE_MAC_LEN);
+        len += AOE_DIRECTIVE_LEN;
+    }
+    aoe_commit(aoe, to, len);
+}
+
+void aoe_mask_receive(struct aoe *aoe, const struct aoe_station *from,
+                      const struct aoe_header *header, const uint8_t *args,
+                      size_t len)
+{
+    uint8_t command, count, error = 0;
+
+    if (len < AOE_MASK_LEN ||
+        len - AOE_MASK_LEN < args[AOE_MASK_COUNT] * (size_t)AOE_DIRECTIVE_LEN) {
+        aoe_note(aoe, from->port, AOE_DROP_BAD);
+        return;
+    }
+    command = args[AOE_MASK_COMMAND];
+    count = args[AOE_MASK_COUNT];
+    if (command != AOE_MASK_READ && command != AOE_MASK_EDIT) {
+        aoe_refuse(aoe, from, header, AOE_ERROR_ARGUMENT);
+        return;
+    }
+    if (command == AOE_MASK_EDIT) {
+        if (aoe_is_fenced(aoe, header->minor, from->mac)) {
+            aoe_refuse(aoe, from, header, AOE_ERROR_RESERVED);
+            return;
+        }
+        error = edit_masks(&aoe->devices[header->minor].masks,
+                           args + AOE_MASK_LEN, count);
+    }
+    send_masks(aoe, from, header, command, error);
+}
+
+/* ---- Reserve/Release. */
+
+static void send_holders(struct aoe *aoe, const struct aoe_station *to,
+                         const struct aoe_header *request, uint8_t command)
+{
+    const struct aoe_macs *holders = &aoe->devices[request->minor].holders;
+    const struct aoe_header header =
+        aoe_answer_header(aoe, request, AOE_ERROR_NONE);
+    uint8_t *frame = aoe->config.ports.begin(aoe->config.ports.ctx, to);
+    size_t macs_len = holders->count * (size_t)AOE_MAC_LEN;
+
+    if (frame == NULL) {
+        return;
+    }
+    aoe_header_emit(frame, &header);
+    frame[AOE_HEADER_LEN + AOE_RESERVE_COMMAND] = command;
+    frame[AOE_HEADER_LEN + AOE_RESERVE_COUNT] = holders->count;
+    memcpy(frame + AOE_HEADER_LEN + AOE_RESERVE_LEN, holders->mac, macs_len);
+    aoe_commit(aoe, to, AOE_HEADER_LEN + AOE_RESERVE_LEN + macs_len);
+}
+
+void aoe_reserve_receive(struct aoe *aoe, const struct aoe_station *from,
+                         const struct aoe_header *header, const uint8_t *args,
+                         size_t len)
+{
+    struct aoe_macs *holders = &aoe->devices[header->minor].holders;
+    uint8_t command, count;
+
+    if (len < AOE_RESERVE_LEN ||
+        len - AOE_RESERVE_LEN < args[AOE_RESERVE_COUNT] * (size_t)AOE_MAC_LEN) {
+        aoe_note(aoe, from->port, AOE_DROP_BAD);
+        return;
+    }
+    command = args[AOE_RESERVE_COMMAND];
+    count = args[AOE_RESERVE_COUNT];
+    if (command > AOE_RESERVE_FORCE ||
+        (command != AOE_RESERVE_READ && count > AOE_MACS)) {
+        aoe_refuse(aoe, from, header, AOE_ERROR_ARGUMENT);
+        return;
+    }
+    if (command == AOE_RESERVE_SET &&
+        aoe_is_fenced(aoe, header->minor, from->mac)) {
+        aoe_refuse(aoe, from, header, AOE_ERROR_RESERVED);
+        return;
+    }
+    if (command != AOE_RESERVE_READ) {
+        holders->count = 0;
+        for (uint8_t i = 0; i < count; i++) {
+            (void)add_mac(holders,
+                          args + AOE_RESERVE_LEN + i * (size_t)AOE_MAC_LEN);
+        }
+    }
+    send_holders(aoe, from, header, command);
+}
+
+/* ---- For operators. */
+
+struct aoe_device_info aoe_device_info(const struct aoe *aoe, uint32_t nsid)
+{
+    const struct aoe_device *device = &aoe->devices[nsid - 1];
+
+    ASSERT(nsid >= 1 && nsid <= AOE_DEVICES);
+    return (struct aoe_device_info){
+        .string_len = device->string_len,
+        .masks = device->masks.count,
+        .holders = device->holders.count,
+    };
+}
+
+void aoe_forget(struct aoe *aoe)
+{
+    memset(aoe->devices, 0, sizeof(aoe->devices));
+}
