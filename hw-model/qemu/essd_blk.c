@@ -21,6 +21,22 @@ bool essd_blk_open(EssdBlk *blk, const char *device, const char *what,
            blkconf_apply_backend_options(&blk->conf, false, false, errp);
 }
 
+/* Complete the reads that were done at once, but none that follow from that. */
+static void essd_blk_complete_reads(void *opaque)
+{
+    EssdBlk *blk = opaque;
+
+    for (uint32_t n = blk->num_read; n > 0; n--) {
+        uint32_t id = blk->read_ids[blk->first_read];
+
+        blk->first_read = (blk->first_read + 1) % blk->num_ids;
+        blk->num_read--;
+        trace_essd_blk_io_done(blk->device, id, 0);
+        blk->done(blk->opaque, id, 0);
+        blk_dec_in_flight(blk->conf.blk);
+    }
+}
+
 void essd_blk_start(EssdBlk *blk, uint32_t num_ids, EssdBlkDone *done,
                     void *opaque)
 {
@@ -30,10 +46,17 @@ void essd_blk_start(EssdBlk *blk, uint32_t num_ids, EssdBlkDone *done,
     for (uint32_t i = 0; i < num_ids; i++) {
         blk->io[i].blk = blk;
     }
+    blk->num_ids = num_ids;
+    blk->read_ids = g_new(uint32_t, num_ids);
+    blk->done_bh = qemu_bh_new(essd_blk_complete_reads, blk);
 }
 
 void essd_blk_end(EssdBlk *blk)
 {
+    if (blk->done_bh) {
+        qemu_bh_delete(blk->done_bh);
+    }
+    g_free(blk->read_ids);
     g_free(blk->io);
 }
 
@@ -55,6 +78,12 @@ void essd_blk_readv(void *ctx, uint32_t id, uint64_t offset,
 
     qemu_iovec_init_external(&io->qiov, (struct iovec *)iov, niov);
     trace_essd_blk_io(blk->device, id, "read", offset, io->qiov.size);
+    if (blk_preadv_nowait(blk->conf.blk, offset, &io->qiov) == 0) {
+        blk_inc_in_flight(blk->conf.blk); /* until it is completed */
+        blk->read_ids[(blk->first_read + blk->num_read++) % blk->num_ids] = id;
+        qemu_bh_schedule(blk->done_bh);
+        return;
+    }
     blk_aio_preadv(blk->conf.blk, offset, &io->qiov, 0, essd_blk_io_done, io);
 }
 

@@ -5,7 +5,11 @@
  *
  * A wrapper embeds an EssdBlk, puts QEMU's block device properties into `conf`,
  * and passes the functions for requests, with the EssdBlk as their ctx, to its
- * core.  Everything runs under the big lock, in the main loop.
+ * core.  Everything runs under the big lock.
+ *
+ * A read whose bytes are in the page cache is done at once, in the thread that
+ * starts it.  All other requests go to QEMU's worker threads.  Both kinds
+ * complete in the main loop.
  */
 #ifndef ESSD_BLK_H
 #define ESSD_BLK_H
@@ -30,6 +34,12 @@ struct EssdBlk {
     EssdBlkDone *done;
     void *opaque;
     EssdBlkIo *io; /* indexed by the identifier of the request */
+    QEMUBH *done_bh;
+    /* A ring of the identifiers of reads that are done, but not completed. */
+    uint32_t *read_ids;
+    uint32_t num_ids;
+    uint32_t first_read;
+    uint32_t num_read;
 };
 
 /*
