@@ -28,6 +28,8 @@ enum trace_group {
     TRACE_GROUP_ROCE,     /* NAKs, timeouts, retransmissions, CNPs */
     TRACE_GROUP_PATH,     /* when commands and responses pass the RNIC */
     TRACE_GROUP_TCP,      /* connections of the TCP offload engine */
+    TRACE_GROUP_FTL,      /* the translation layer: superblocks, rows, moves */
+    TRACE_GROUP_NAND,     /* commands of the NAND controller; what dies do */
     TRACE_GROUPS
 };
 
@@ -70,9 +72,10 @@ enum trace_source {
     X(MEDIA, ENGINE_ENDED, "opcode lba:64 blocks status us")                   \
     X(PATH, COMMAND_PATH, "arrived_ns:64 acknowledged_ns:64")                  \
     X(PATH, RESPONSE_SENT, "psn port again")                                   \
-    X(MEDIA, NAND_STARTED, "opcode channel die planes block wordline entries") \
-    X(MEDIA, NAND_ENDED, "opcode channel die planes block wordline entries "   \
-                         "status us")                                          \
+    X(NAND, NAND_STARTED, "opcode channel die planes block wordline entries "  \
+                          "cause")                                             \
+    X(NAND, NAND_ENDED, "opcode channel die planes block wordline entries "    \
+                        "status us cause")                                     \
     X(TCP, TCP_OPENED, "tid port local remote peer:ip")                        \
     X(TCP, TCP_ENDED, "tid end local remote peer:ip")                          \
     X(TCP, TCP_RETRANSMIT, "tid seq bytes")                                    \
@@ -81,7 +84,20 @@ enum trace_source {
     X(TCP, TCP_WINDOW, "tid is_own bytes")                                     \
     X(TCP, TCP_REFUSED, "pool local remote peer:ip")                           \
     X(QP, TERMINATE_SENT, "error")                                             \
-    X(QP, TERMINATE_RECEIVED, "error headers segment")
+    X(QP, TERMINATE_RECEIVED, "error headers segment")                         \
+    X(NAND, NAND_PHASE, "phase opcode channel die block wordline cause "       \
+                        "is_cut begun_ns:64 ns")                               \
+    X(FTL, FTL_SUPERBLOCK, "superblock state stream valid capacity "           \
+                           "erasures cause free")                              \
+    X(FTL, FTL_VICTIM, "superblock cause valid capacity erasures age:64 "      \
+                       "free")                                                 \
+    X(FTL, FTL_ROW, "superblock row stream cause units buffer free "           \
+                    "host_units:64 programmed:64")                             \
+    X(FTL, FTL_ROW_DONE, "superblock row stream cause status buffer free")     \
+    X(FTL, FTL_MOVE, "superblock row cause units")                             \
+    X(FTL, FTL_WAIT, "reason is_over buffer free")                             \
+    X(FTL, FTL_PHASE, "activity phase superblock")                             \
+    X(FTL, FTL_REBUILT, "superblock row cause units is_complete us")
 /* clang-format on */
 
 enum trace_type {

@@ -241,6 +241,7 @@ static enum init_result nand_start(struct drive *drive,
 {
     const struct nand_medium_config nand = {
         .log = config->log,
+        .trace = mgmt_trace(&drive->mgmt),
         .dram = config->dram,
         .regs = config->nand_regs,
         .spare_bytes = drive_memory_of_services(config->config),
@@ -286,8 +287,7 @@ static enum init_result nand_start(struct drive *drive,
     return result;
 }
 
-/* The medium is the NAND array, if there is one, otherwise that of the media
- * engine. */
+/* The medium is the NAND array, if there is one, or that of the engine. */
 static struct init_report medium_start(struct drive *drive,
                                        const struct drive_config *config)
 {

@@ -61,7 +61,7 @@ struct nand_command {
     uint8_t *list;   /* in DRAM, 64-byte aligned: entries; MARKS: a byte for
                       * each block of each plane */
     uint64_t cookie; /* returned in struct nand_done */
-    uint32_t tag;    /* what traces of the controller call the command */
+    uint32_t tag;    /* for traces of the controller: NAND_TAG_* */
 };
 
 struct nand_done {

@@ -238,8 +238,7 @@ static uint64_t medium_now_us(const struct nand_medium *medium)
     return hal_now_us() - medium->left_out_us;
 }
 
-/* Serve the flash once, outside of the main loop, and notice it if the power
- * fails. */
+/* Serve the flash once, outside of the main loop, and notice a power cut. */
 static void run_flash(struct nand_medium *medium, uint64_t now_us)
 {
     uint64_t deadline_us = LOOP_NO_DEADLINE;
@@ -359,6 +358,7 @@ enum init_result nand_medium_start(struct nand_medium *medium,
         .clear_ctx = medium,
         .keep_seed = config->seed,
         .boot = config->boot,
+        .trace = config->trace,
     };
     const struct nand_sizes sizes = {
         .capacity_bytes = config->capacity_bytes,

@@ -15,6 +15,7 @@
 
 struct nand_medium_config {
     struct log *log;
+    const struct trace *trace; /* outlives the medium; NULL: no events */
     struct dram *dram;
     uintptr_t regs;
     size_t spare_bytes; /* of DRAM, which others need after this */

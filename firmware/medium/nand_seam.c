@@ -19,6 +19,9 @@ _Static_assert((int)FTL_UNIT_DATA == (int)NAND_DATA_LEN &&
                    (int)FTL_PLANES_MAX == 4 &&
                    (int)FTL_OP_UNITS == (int)NAND_READ_ENTRIES_MAX,
                "the translation layer repeats these numbers");
+_Static_assert((int)FTL_TAG_NUMBER == (int)NAND_TAG_NUMBER &&
+                   (int)FTL_TAG_CAUSE_SHIFT == (int)NAND_TAG_CAUSE_SHIFT,
+               "a tag of the translation layer is one of the controller");
 _Static_assert((int)FTL_MOVE_COPY == (int)NAND_MOVE_COPY &&
                    (int)FTL_MOVE_XOR == (int)NAND_MOVE_XOR &&
                    (int)FTL_MOVE_ADD_GUARD == (int)NAND_MOVE_ADD_GUARD &&
@@ -100,7 +103,7 @@ static bool submit_command(struct nand_seam *seam,
         .wordline = op->wordline,
         .entries = op->num_units,
         .cookie = op->cookie,
-        .tag = op->cookie,
+        .tag = op->tag,
     };
     uint64_t list =
         seam->lists_addr + (uint64_t)(op_list(seam, op->cookie) - seam->lists);
@@ -395,6 +398,7 @@ static bool read_die(struct nand *nand, const struct nand_info *info,
         .die = (uint8_t)(die % info->dies),
         .planes = (uint8_t)(BIT(info->planes) - 1),
         .list = list,
+        .tag = ftl_tag(FTL_CAUSE_MOUNT, FTL_TAG_NUMBER),
     };
     struct patience patience;
 

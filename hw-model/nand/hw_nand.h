@@ -102,7 +102,7 @@ struct hw_nand_op { /* a command that was taken and has not completed */
     uint32_t next;     /* next operation of the same list */
     uint64_t limit_ns; /* PROGRAM, ERASE: it is not suspended if it would then
                         * end at this time or later */
-    uint32_t tag;      /* what traces call it */
+    uint32_t tag;      /* for traces: NAND_TAG_* */
     uint64_t cookie;
     uint64_t started_ns;      /* when it is traced: the time of its start */
     uint8_t *list;            /* in DRAM */

@@ -158,8 +158,8 @@ void hw_nand_command_start(struct hw_nand *nand, unsigned int q,
     }
     parse_command(op, bytes);
     op->status = (uint8_t)judge_command(nand, op, bytes);
-    if (trace_is_on(nand->config.trace, TRACE_GROUP_MEDIA)) {
-        op->tag = get_le32(bytes + NAND_CMD_TAG);
+    op->tag = get_le32(bytes + NAND_CMD_TAG);
+    if (trace_is_on(nand->config.trace, TRACE_GROUP_NAND)) {
         hw_nand_trace_start(nand, op);
     }
     if (op->status == NAND_CQE_OK && op->opcode != NAND_CMD_NOP &&

@@ -400,7 +400,7 @@ static void overtake_operation(struct hw_nand *nand, uint32_t d)
         uint64_t now_ns = hw_nand_now_ns(nand);
         uint64_t end_ns = nand->timers[d].end_ns;
 
-        hw_nand_timer_stop(nand, d);
+        hw_nand_register_cut(nand, d);
         suspend_operation(nand, d, end_ns > now_ns ? end_ns - now_ns : 0);
     }
 }
@@ -495,7 +495,7 @@ void hw_nand_dies_reset(struct hw_nand *nand)
     }
     for (uint32_t r = 0; r < HW_NAND_REGISTERS; r++) {
         if (receives_command(nand, r)) {
-            hw_nand_timer_stop(nand, r);
+            hw_nand_register_cut(nand, r);
             hw_nand_channel_release(nand, r, hw_nand_now_ns(nand));
             drop_operation(nand, r);
         }

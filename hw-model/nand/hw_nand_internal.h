@@ -237,6 +237,9 @@ void hw_nand_dies_reset(struct hw_nand *nand);
 /* ---- hw_nand_register.c: steps that both registers of a die have.  They
  * return whether the state that they enter has ended. */
 
+/* The time of a register's state ends now, before it has passed. */
+void hw_nand_register_cut(struct hw_nand *nand, uint32_t r);
+
 /* The time of a register's state has ended. */
 void hw_nand_register_elapsed(struct hw_nand *nand, uint32_t r,
                               uint64_t end_ns);
@@ -326,5 +329,9 @@ uint16_t hw_nand_read_end(const struct hw_nand_op *op, uint16_t from);
 
 void hw_nand_trace_start(struct hw_nand *nand, struct hw_nand_op *op);
 void hw_nand_trace_end(const struct hw_nand *nand, const struct hw_nand_op *op);
+/* A register ends a state that takes time.  @param is_cut  it was to last
+ * longer */
+void hw_nand_trace_phase(struct hw_nand *nand, uint32_t r, uint64_t end_ns,
+                         bool is_cut);
 
 #endif

@@ -10,8 +10,19 @@ static struct hw_nand_op *op_of(struct hw_nand *nand, uint32_t r)
     return &nand->ops[nand->registers[r].op];
 }
 
+void hw_nand_register_cut(struct hw_nand *nand, uint32_t r)
+{
+    hw_nand_timer_stop(nand, r);
+    if (trace_is_on(nand->config.trace, TRACE_GROUP_NAND)) {
+        hw_nand_trace_phase(nand, r, hw_nand_now_ns(nand), true);
+    }
+}
+
 void hw_nand_register_elapsed(struct hw_nand *nand, uint32_t r, uint64_t end_ns)
 {
+    if (trace_is_on(nand->config.trace, TRACE_GROUP_NAND)) {
+        hw_nand_trace_phase(nand, r, end_ns, false);
+    }
     nand->registers[r].clock_ns = end_ns;
     hw_nand_register_ready(nand, r);
 }
@@ -52,7 +63,7 @@ void hw_nand_register_put_back(struct hw_nand *nand, uint32_t r)
     struct hw_nand_op *op = op_of(nand, r);
 
     if (nand->timers[r].heap_at != HW_NAND_NONE) {
-        hw_nand_timer_stop(nand, r);
+        hw_nand_register_cut(nand, r);
     }
     leave_channel(nand, r);
     nand_op_put(nand->array, op->array_op);

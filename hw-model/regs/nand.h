@@ -137,7 +137,13 @@ enum {
                                    * aligned; MARKS: of the bytes */
     NAND_CMD_BLOCK = 24,          /* 4 x u16, indexed by plane */
     NAND_CMD_WORDLINE = 32,       /* u16: PROGRAM */
-    NAND_CMD_TAG = 36,            /* u32: what traces call the command */
+    NAND_CMD_TAG = 36,            /* u32: for traces: NAND_TAG_* */
+};
+/* TAG: bits 0 to 23 are the number of a request, or NAND_TAG_NUMBER; bits 24 to
+ * 31 are the cause, a number that only firmware knows. */
+enum {
+    NAND_TAG_NUMBER = 0xffffff,
+    NAND_TAG_CAUSE_SHIFT = 24,
 };
 enum nand_opcode {
     NAND_CMD_NOP = 0,

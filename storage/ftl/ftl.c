@@ -6,6 +6,7 @@
 #include "storage/ftl/ftl_checkpoint.h"
 #include "storage/ftl/ftl_internal.h"
 #include "storage/ftl/ftl_kinds.h"
+#include "storage/ftl/ftl_trace.h"
 
 #include <string.h>
 
@@ -173,6 +174,9 @@ uint32_t ftl_most_pages(const struct ftl_layout *layout)
 static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
 {
     ftl->config = *config;
+    if (config->trace == NULL) {
+        ftl->config.trace = &trace_off;
+    }
     ftl->victims = ftl_find_victim_policy(config->victims);
     ftl->levelling = ftl_find_levelling_policy(config->levelling);
     if (ftl->victims == NULL || ftl->levelling == NULL ||

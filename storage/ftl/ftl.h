@@ -18,6 +18,7 @@
 #define ESSD_FTL_FTL_H
 
 #include "storage/ftl/ftl_flash.h"
+#include "lib/trace.h"
 #include "lib/util.h"
 #include "storage/block/media.h"
 
@@ -95,6 +96,8 @@ struct ftl_config {
      * always the same if the drive does not count its starts.  0: this is not a
      * drive but a program, in whose writes hosts have no part. */
     uint32_t boot;
+
+    const struct trace *trace; /* outlives the layer; NULL: no events */
 };
 
 enum ftl_state {

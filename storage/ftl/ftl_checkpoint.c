@@ -20,7 +20,17 @@
  * This file decides when a checkpoint is written, and writes it.
  */
 #include "storage/ftl/ftl_checkpoint.h"
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_trace.h"
+
+/* The only writer of the checkpoint's state. */
+static void enter_state(struct ftl *ftl, enum ftl_checkpoint_state next)
+{
+    ftl->checkpoint.state = (uint8_t)next;
+    if (ftl_is_traced(ftl)) {
+        ftl_trace_phase(ftl, FTL_ACTIVITY_CHECKPOINT, next,
+                        ftl->checkpoint.next);
+    }
+}
 
 uint32_t ftl_checkpoint_rows(const struct ftl_layout *layout)
 {
@@ -196,10 +206,10 @@ static bool step_write(struct ftl *ftl)
         ftl->counters.checkpoints++;
     }
     checkpoint->opened = 0;
-    checkpoint->state = FTL_CHECKPOINT_IDLE;
+    enter_state(ftl, FTL_CHECKPOINT_IDLE);
     if (checkpoint->next != FTL_NOWHERE) {
-        ftl_superblock_erase(ftl, checkpoint->next);
-        checkpoint->state = FTL_CHECKPOINT_ERASING;
+        ftl_superblock_erase(ftl, checkpoint->next, FTL_CAUSE_CHECKPOINT);
+        enter_state(ftl, FTL_CHECKPOINT_ERASING);
     }
     return true;
 }
@@ -212,7 +222,7 @@ static bool step_erase(struct ftl *ftl)
         return false;
     }
     checkpoint->next = FTL_NOWHERE;
-    checkpoint->state = FTL_CHECKPOINT_IDLE;
+    enter_state(ftl, FTL_CHECKPOINT_IDLE);
     ftl->is_full = false;
     return true;
 }
@@ -260,7 +270,7 @@ static bool step_drain(struct ftl *ftl)
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
     if (!has_space(ftl) || ftl_is_held(ftl)) {
-        checkpoint->state = FTL_CHECKPOINT_IDLE;
+        enter_state(ftl, FTL_CHECKPOINT_IDLE);
         checkpoint->is_last = false;
         return true;
     }
@@ -285,7 +295,7 @@ static bool step_drain(struct ftl *ftl)
     checkpoint->writer = (struct ftl_stream){.superblock = checkpoint->next};
     checkpoint->pieces = 0;
     checkpoint->has_failed = false;
-    checkpoint->state = FTL_CHECKPOINT_WRITING;
+    enter_state(ftl, FTL_CHECKPOINT_WRITING);
     return true;
 }
 
@@ -306,7 +316,7 @@ bool ftl_checkpoint_step(struct ftl *ftl)
     switch ((enum ftl_checkpoint_state)checkpoint->state) {
     case FTL_CHECKPOINT_IDLE:
         if (is_due(ftl)) {
-            checkpoint->state = FTL_CHECKPOINT_DRAINING;
+            enter_state(ftl, FTL_CHECKPOINT_DRAINING);
             return true;
         }
         checkpoint->is_last = false;
@@ -369,7 +379,7 @@ bool ftl_checkpoint_give_up(struct ftl *ftl)
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
     if (checkpoint->state == FTL_CHECKPOINT_DRAINING) {
-        checkpoint->state = FTL_CHECKPOINT_IDLE;
+        enter_state(ftl, FTL_CHECKPOINT_IDLE);
         checkpoint->opened = 0;
         return true;
     }
@@ -384,8 +394,8 @@ bool ftl_checkpoint_give_up(struct ftl *ftl)
     checkpoint->next = checkpoint->superblock;
     checkpoint->superblock = FTL_NOWHERE;
     checkpoint->opened = 0;
-    checkpoint->state = FTL_CHECKPOINT_ERASING;
-    ftl_superblock_erase(ftl, checkpoint->next);
+    enter_state(ftl, FTL_CHECKPOINT_ERASING);
+    ftl_superblock_erase(ftl, checkpoint->next, FTL_CAUSE_CHECKPOINT);
     return true;
 }
 

@@ -36,4 +36,14 @@ uint64_t ftl_checkpoint_key(const struct ftl *ftl);
 uint8_t *ftl_checkpoint_row_data(const struct ftl *ftl, uint32_t slot,
                                  uint32_t unit);
 
+/** Find the latest checkpoint, for ftl_checkpoint_load(). @return false when
+ * there is none */
+bool ftl_checkpoint_find(struct ftl *ftl);
+/**
+ * Load the latest checkpoint that is complete.
+ * @param is_done  set when that has ended, also if there is none
+ * @return whether anything was done
+ */
+bool ftl_checkpoint_load(struct ftl *ftl, bool *is_done);
+
 #endif

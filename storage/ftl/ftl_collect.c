@@ -13,7 +13,7 @@
  * fault that makes all reads fail must not count.  If the unit still cannot be
  * read, it is given up: see ftl_move.c.
  */
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_trace.h"
 
 /* How often a stuck superblock is tried again because space is needed. */
 enum { SPACE_RETRIES_MAX = 4 };
@@ -106,13 +106,15 @@ static uint32_t choose_victim(const struct ftl *ftl)
     return best;
 }
 
-void ftl_collect_move_soon(struct ftl *ftl, uint32_t superblock)
+void ftl_collect_move_soon(struct ftl *ftl, uint32_t superblock,
+                           enum ftl_cause cause)
 {
     struct ftl_superblock *at = &ftl->superblocks[superblock];
 
     if (!at->moves_soon && (at->state == FTL_SUPERBLOCK_OPEN ||
                             at->state == FTL_SUPERBLOCK_CLOSED)) {
         at->moves_soon = true;
+        at->cause = (uint8_t)cause;
         ftl->collection.num_due++;
     }
 }
@@ -121,7 +123,7 @@ void ftl_collect_rest_of_suspects(struct ftl *ftl)
 {
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         if (ftl->superblocks[i].is_suspect) {
-            ftl_collect_move_soon(ftl, i);
+            ftl_collect_move_soon(ftl, i, FTL_CAUSE_MOUNT);
         }
     }
 }
@@ -232,6 +234,18 @@ static uint32_t choose_next_victim(struct ftl *ftl)
     return victim;
 }
 
+/* Why a victim is moved.  If it moves soon, this is the reason, even if it was
+ * chosen because space is needed. */
+static enum ftl_cause victim_cause(const struct ftl *ftl, uint32_t victim)
+{
+    const struct ftl_superblock *at = &ftl->superblocks[victim];
+
+    if (ftl->state != FTL_READY) {
+        return FTL_CAUSE_MOUNT;
+    }
+    return at->moves_soon ? (enum ftl_cause)at->cause : FTL_CAUSE_COLLECT;
+}
+
 bool ftl_collect_has_victim(const struct ftl *ftl)
 {
     return ftl->collection.victim != FTL_NOWHERE ||
@@ -329,7 +343,8 @@ static bool finish_victim(struct ftl *ftl)
         if (needs_stripe(ftl)) {
             return complete_stripe(ftl);
         }
-        ftl_superblock_erase(ftl, collection->victim);
+        ftl_superblock_erase(ftl, collection->victim,
+                             (enum ftl_cause)collection->cause);
     }
     if (!ftl_superblock_erase_step(ftl, collection->victim)) {
         return false;
@@ -371,6 +386,7 @@ bool ftl_collect_settle(struct ftl *ftl, bool *is_done)
     if (collection->victim == FTL_NOWHERE) {
         collection->victim = 0;
         collection->next_row = 0;
+        collection->cause = FTL_CAUSE_MOUNT;
     }
     while (find_suspect_row(ftl)) {
         if (!ftl_collect_read_row(ftl)) {
@@ -397,6 +413,7 @@ void ftl_collect_stop(struct ftl *ftl)
     }
     ftl->collection = (struct ftl_collection){
         .victim = FTL_NOWHERE,
+        .cause = FTL_CAUSE_COLLECT,
         .moved = ftl->collection.moved,
         .num_due = ftl->collection.num_due,
         .has_emptied = true,
@@ -474,6 +491,10 @@ bool ftl_collect_step(struct ftl *ftl)
             collection->next_row = ftl->layout.superblock_rows;
         }
         ftl->superblocks[collection->victim].is_stuck = false;
+        collection->cause = (uint8_t)victim_cause(ftl, collection->victim);
+        if (ftl_is_traced(ftl)) {
+            ftl_trace_victim(ftl);
+        }
         collection->has_read = false;
         ftl->is_full = false;
         any = true;

@@ -141,8 +141,8 @@ static bool lose_sum(struct ftl *ftl, const uint8_t *word)
         }
         spoil_unit(sum, (uint32_t)offset);
         /* The stripe will have no parity in this place. */
-        ftl_collect_move_soon(ftl,
-                              sum->stripe / ftl->layout.geometry.wordlines);
+        ftl_collect_move_soon(ftl, sum->stripe / ftl->layout.geometry.wordlines,
+                              FTL_CAUSE_REBUILD);
         return true;
     }
     return false;

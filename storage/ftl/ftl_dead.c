@@ -138,7 +138,7 @@ void ftl_dead_mounted(struct ftl *ftl)
     }
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         if (ftl->layout.has_parity && !is_younger(ftl, i)) {
-            ftl_collect_move_soon(ftl, i);
+            ftl_collect_move_soon(ftl, i, FTL_CAUSE_REBUILD);
         }
     }
 }

@@ -24,6 +24,43 @@ enum {
     FTL_OP_UNITS = 64, /* units of an operation, at most */
 };
 
+/*
+ * Why an operation of the flash is done, as traces show it
+ * (tools/essd/observe/trace.py names them in the same order).
+ */
+enum ftl_cause {
+    FTL_CAUSE_READ,       /* a host reads */
+    FTL_CAUSE_WRITE,      /* a host has written: its data are programmed, or the
+                           * rest of a unit is read of which it writes a part */
+    FTL_CAUSE_TRIM,       /* pages that record which units are trimmed */
+    FTL_CAUSE_RECORD,     /* pages with failed planes and erase counts */
+    FTL_CAUSE_COLLECT,    /* garbage collection, because space is needed */
+    FTL_CAUSE_LEVEL,      /* wear levelling */
+    FTL_CAUSE_SCRUB,      /* scrubbing, and moving what it has found weak */
+    FTL_CAUSE_DISTURB,    /* moving what a host's read has found weak */
+    FTL_CAUSE_REBUILD,    /* rebuilding from other dies; moving what has no
+                           * parity any more */
+    FTL_CAUSE_CHECKPOINT, /* writing a checkpoint, erasing the old one */
+    FTL_CAUSE_MOUNT,      /* the mount, and moving what it has left to do */
+    FTL_CAUSE_WIPE,       /* erasing everything */
+    FTL_CAUSE_POWER,      /* saving the buffer because the power fails */
+    FTL_CAUSES
+};
+
+/* ftl_flash_op.tag: the cause, and the number of the host's request. */
+enum { FTL_TAG_CAUSE_SHIFT = 24, FTL_TAG_NUMBER = 0xffffff };
+
+/** @param number  media_io.number, or FTL_TAG_NUMBER for none */
+static inline uint32_t ftl_tag(enum ftl_cause cause, uint32_t number)
+{
+    return (uint32_t)cause << FTL_TAG_CAUSE_SHIFT | (number & FTL_TAG_NUMBER);
+}
+
+static inline enum ftl_cause ftl_tag_cause(uint32_t tag)
+{
+    return (enum ftl_cause)(tag >> FTL_TAG_CAUSE_SHIFT);
+}
+
 struct ftl_geometry {
     uint16_t dies;      /* of all channels, 1..256 */
     uint8_t planes;     /* of a die, 1..4 */
@@ -91,6 +128,7 @@ struct ftl_flash_op {
                      * block */
     bool is_reused; /* an erasure: the block is programmed again soon, so its
                      * storage need not be deallocated */
+    uint32_t tag;   /* ftl_tag(): for traces alone */
     struct ftl_flash_unit *units; /* valid until ftl_flash_done() */
     uint32_t cookie;              /* argument of ftl_flash_done() */
 };

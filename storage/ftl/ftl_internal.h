@@ -162,6 +162,7 @@ struct ftl_superblock {
     bool has_parity; /* opened since the start: its stripes have parity */
     bool moves_soon; /* its valid units are moved even if no space is
                       * needed: they are in danger, or stay too long */
+    uint8_t cause;   /* enum ftl_cause: why it moves soon, or was erased last */
     uint16_t erasures; /* in progress */
     uint16_t rows_in_flight;
     uint16_t next_die;     /* ERASING: whose erasure has not begun */
@@ -291,6 +292,7 @@ struct ftl_op {
     uint8_t status; /* enum media_status */
     bool needs_durable;
     bool is_long;      /* a trim that has taken one step and needs more steps */
+    bool is_throttled; /* an event says that it waits for a slot */
     uint16_t requests; /* in progress */
     uint16_t fill_slot;
     struct ftl_cursor next; /* in the pieces */
@@ -347,6 +349,7 @@ struct ftl_power {
 /* Garbage collection. */
 struct ftl_collection {
     uint32_t victim; /* or FTL_NOWHERE */
+    uint8_t cause;   /* enum ftl_cause: why this victim was chosen */
     uint32_t next_row;
     uint32_t reads;   /* requests in progress */
     uint32_t slots;   /* in use */
@@ -542,6 +545,8 @@ struct ftl {
     uint64_t accepted; /* writes and trims */
     uint64_t forced;   /* what was accepted up to this does not wait for more
                         * until its row is full */
+    uint64_t flushed;  /* a host's request has waited for what is up to this */
+    uint32_t flush;    /* media_io.number of this request */
 
     uint64_t urgent; /* what was accepted up to this may have been in a row
                       * that failed: it may use one more superblock */
@@ -741,11 +746,13 @@ void ftl_request_send_now(struct ftl *ftl, struct ftl_request *request);
  * Read a part of the logical unit `number`, which is at a place, for operation
  * number `op`.
  * @param unit  its place is not set
+ * @param tag   of the operation of the flash
  * @return false when no request is free for reads
  */
 MUST_USE bool ftl_request_read_unit(struct ftl *ftl, uint16_t op,
                                     uint32_t number, uint32_t place,
-                                    const struct ftl_flash_unit *unit);
+                                    const struct ftl_flash_unit *unit,
+                                    uint32_t tag);
 /** A request has ended, or is not sent. */
 void ftl_request_free(struct ftl *ftl, struct ftl_request *request);
 /** Whether a read of a host from a superblock is in progress. */
@@ -802,7 +809,8 @@ MUST_USE bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream);
 /** Take a free superblock, of which there must be one, for a checkpoint. */
 uint32_t ftl_superblock_take(struct ftl *ftl);
 /** Begin to erase a superblock. */
-void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock);
+void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock,
+                          enum ftl_cause cause);
 /** Go on erasing. @return whether it is done: it is free */
 bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock);
 bool ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
@@ -829,8 +837,10 @@ bool ftl_scrub_done(struct ftl *ftl, struct ftl_request *request,
 /** A read has ended: have the superblock moved if a unit has nearly too many
  * wrong bits. */
 void ftl_scrub_note_read(struct ftl *ftl, const struct ftl_request *request);
-/** Units of a superblock have nearly too many wrong bits, or too many. */
-void ftl_scrub_note_weak(struct ftl *ftl, uint32_t superblock);
+/** Units of a superblock have nearly too many wrong bits, or too many.
+ * @param cause  what has found this */
+void ftl_scrub_note_weak(struct ftl *ftl, uint32_t superblock,
+                         enum ftl_cause cause);
 enum { FTL_SCRUB_RECORD_LEN = 8 };
 /** Write the position: FTL_SCRUB_RECORD_LEN bytes. */
 void ftl_scrub_emit(const struct ftl *ftl, uint8_t *record);
@@ -1046,22 +1056,14 @@ bool ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
                              enum ftl_flash_status status);
 /** Space is needed: erase the checkpoint. @return whether there was one */
 bool ftl_checkpoint_give_up(struct ftl *ftl);
-/** Find the latest checkpoint, for ftl_checkpoint_load(). @return false when
- * there is none */
-bool ftl_checkpoint_find(struct ftl *ftl);
-/**
- * Load the latest checkpoint that is complete.
- * @param is_done  set when that has ended, also if there is none
- * @return whether anything was done
- */
-bool ftl_checkpoint_load(struct ftl *ftl, bool *is_done);
 bool ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
                               enum ftl_flash_status status);
 
 /* ---- ftl_collect.c: garbage collection */
 bool ftl_collect_step(struct ftl *ftl);
 /** Have a superblock moved soon: see struct ftl_superblock. */
-void ftl_collect_move_soon(struct ftl *ftl, uint32_t superblock);
+void ftl_collect_move_soon(struct ftl *ftl, uint32_t superblock,
+                           enum ftl_cause cause);
 /** At the end of the mount: move the suspect superblocks soon that the mount
  * could not erase. */
 void ftl_collect_rest_of_suspects(struct ftl *ftl);

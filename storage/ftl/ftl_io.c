@@ -12,6 +12,7 @@
  */
 #include "storage/ftl/ftl_kinds.h"
 #include "storage/ftl/ftl_memory.h"
+#include "storage/ftl/ftl_trace.h"
 
 #include <string.h>
 
@@ -92,6 +93,7 @@ static void end_op(struct ftl *ftl, struct ftl_op *op)
     op->state = FTL_OP_DURABLE;
     op->barrier = ftl->accepted;
     ftl->forced = ftl->accepted;
+    ftl_note_flush(ftl, op);
     ftl_hold_try_again(ftl);
     ftl_list_append(&ftl->barriers, op_index(ftl, op));
 }
@@ -171,6 +173,7 @@ static struct ftl_request *request_for_part(struct ftl *ftl, struct ftl_op *op,
         *open = ftl_request_take(ftl, FTL_REQUEST_READ);
         if (*open != NULL) {
             (*open)->op = op_index(ftl, op);
+            (*open)->flash.tag = ftl_tag(FTL_CAUSE_READ, op->io.number);
             op->requests++;
         }
     }
@@ -366,18 +369,6 @@ bool ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
     return false;
 }
 
-bool ftl_io_expects(const struct ftl *ftl, const struct ftl_request *request,
-                    uint32_t entry, uint32_t place,
-                    const struct ftl_system *system)
-{
-    uint32_t number = request->kind == FTL_REQUEST_READ
-                          ? request->numbers[entry]
-                          : ftl->slots[ftl->ops[request->op].fill_slot].number;
-
-    (void)place;
-    return system->kind == FTL_KIND_DATA && system->number == number;
-}
-
 /* ---- Writes and trims. */
 
 /* What a write or a trim of a unit did. */
@@ -415,6 +406,7 @@ static enum progress start_fill(struct ftl *ftl, struct ftl_op *op,
     request = ftl_request_take(ftl, FTL_REQUEST_FILL);
     ASSERT(request != NULL);
     request->op = op_index(ftl, op);
+    request->flash.tag = ftl_tag(FTL_CAUSE_WRITE, op->io.number);
     /* Moves of this step may still use the buffer of this slot. */
     ftl_memory_run(ftl);
     ftl_request_add(ftl, request, place,
@@ -679,9 +671,11 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
             (ftl->is_full || ftl_is_held(ftl))) {
             fail_change(op, MEDIA_WRITE_ERROR);
         } else if (progress != UNIT_DONE) {
+            ftl_note_throttled(ftl, op, progress == UNIT_HAS_NO_SLOT);
             return op->state != FTL_OP_QUEUED;
         }
     }
+    ftl_note_throttled(ftl, op, false);
     ftl_list_remove(change_list(ftl, op), op_index(ftl, op));
     if (ftl_memory_is_pending(ftl)) {
         ftl_list_append(&ftl->moving, op_index(ftl, op));
@@ -730,6 +724,7 @@ static bool step_barriers(struct ftl *ftl)
             if (!ftl_slot_is_durable(ftl, op->barrier)) {
                 op->status = MEDIA_WRITE_ERROR;
             }
+            ftl_note_flushed(ftl, op);
             ftl_list_remove(&ftl->barriers, i);
             finish_op(ftl, op);
             any = true;
@@ -918,7 +913,8 @@ static bool start_short_read(struct ftl *ftl, struct ftl_op *op,
                 .data = io->pieces[0].ptr,
                 .offset = (uint16_t)(sector << FTL_SECTOR_SHIFT),
                 .length = (uint16_t)(io->count_blocks << FTL_SECTOR_SHIFT),
-            })) {
+            },
+            ftl_tag(FTL_CAUSE_READ, io->number))) {
         return false;
     }
     op->state = FTL_OP_READING;

@@ -23,8 +23,9 @@
  * reports anything else than such units, or a second dead die, makes the mount
  * fail, so that a failure is not taken for a power cut.
  */
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_checkpoint.h"
 #include "storage/ftl/ftl_mount.h"
+#include "storage/ftl/ftl_trace.h"
 
 #include <string.h>
 
@@ -261,7 +262,7 @@ static void move_rest(struct ftl *ftl)
     for (uint32_t i = 0; ftl_has_parity(ftl) && i < ftl->layout.superblocks;
          i++) {
         if (ftl->superblocks[i].valid != 0 && may_lack_parity(ftl, i)) {
-            ftl_collect_move_soon(ftl, i);
+            ftl_collect_move_soon(ftl, i, FTL_CAUSE_MOUNT);
         }
     }
 }
@@ -421,6 +422,9 @@ void ftl_mount_begin(struct ftl *ftl)
     mount->needs_marker = false;
     mount->has_settled = false;
     mount->has_dropped = false;
+    if (ftl_is_traced(ftl)) {
+        ftl_trace_phase(ftl, FTL_ACTIVITY_MOUNT, FTL_MOUNT_PROBE, FTL_NOWHERE);
+    }
 }
 
 static bool step_phase(struct ftl *ftl)
@@ -451,8 +455,18 @@ static bool is_waiting_for_flash(const struct ftl *ftl)
     return ftl->free_requests.count != ftl->config.num_requests;
 }
 
+/* The phase of the mount as events show it. */
+static uint32_t traced_phase(const struct ftl *ftl)
+{
+    if (ftl->state == FTL_MOUNTING) {
+        return ftl->mount.phase;
+    }
+    return ftl->state == FTL_READY ? FTL_MOUNT_READY : FTL_MOUNT_FAILED;
+}
+
 bool ftl_mount_step(struct ftl *ftl)
 {
+    uint32_t before;
     bool any;
 
     if (ftl->mount.is_in_vain) {
@@ -463,7 +477,12 @@ bool ftl_mount_step(struct ftl *ftl)
         ftl_mount_begin(ftl);
         return true;
     }
+    before = traced_phase(ftl);
     any = step_phase(ftl);
+    if (traced_phase(ftl) != before && ftl_is_traced(ftl)) {
+        ftl_trace_phase(ftl, FTL_ACTIVITY_MOUNT, traced_phase(ftl),
+                        FTL_NOWHERE);
+    }
     if (any || is_waiting_for_flash(ftl) || ftl_is_held(ftl)) {
         return any;
     }
@@ -473,6 +492,10 @@ bool ftl_mount_step(struct ftl *ftl)
         ftl->is_read_only = true;
         ftl->state = FTL_READY;
         ftl_dead_mounted(ftl);
+        if (ftl_is_traced(ftl)) {
+            ftl_trace_phase(ftl, FTL_ACTIVITY_MOUNT, FTL_MOUNT_READY,
+                            FTL_NOWHERE);
+        }
     }
     return true;
 }

@@ -9,8 +9,8 @@
  * They never return an older version.
  */
 #include "storage/ftl/ftl_kinds.h"
-#include "storage/ftl/ftl_internal.h"
 #include "storage/ftl/ftl_mount.h"
+#include "storage/ftl/ftl_trace.h"
 
 #include <string.h>
 
@@ -51,6 +51,11 @@ bool ftl_collect_read_row(struct ftl *ftl)
     }
     collection->next_row++;
     if (request != NULL) {
+        request->flash.tag =
+            ftl_tag((enum ftl_cause)collection->cause, FTL_TAG_NUMBER);
+        if (ftl_is_traced(ftl)) {
+            ftl_trace_move(ftl, request);
+        }
         collection->reads++;
         ftl_request_send(ftl, request);
     }

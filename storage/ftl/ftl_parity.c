@@ -127,7 +127,8 @@ void ftl_parity_close(struct ftl *ftl, struct ftl_stream *stream)
     }
     if ((members & ~at->written) != 0) {
         /* It has no parity. */
-        ftl_collect_move_soon(ftl, at->stripe / ftl->layout.geometry.wordlines);
+        ftl_collect_move_soon(ftl, at->stripe / ftl->layout.geometry.wordlines,
+                              FTL_CAUSE_REBUILD);
     }
     at->is_closed = true;
     stream->accumulator = NULL;
@@ -215,7 +216,7 @@ void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
 
     if (!is_programmed && ftl->superblocks[request->flash.block].has_parity) {
         /* Its stripe has no parity, or is one that cannot do without it. */
-        ftl_collect_move_soon(ftl, request->flash.block);
+        ftl_collect_move_soon(ftl, request->flash.block, FTL_CAUSE_REBUILD);
     }
     if (at == NULL) {
         return;
@@ -247,7 +248,7 @@ void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die)
         struct ftl_superblock *at = &ftl->superblocks[i];
 
         if (ftl->layout.has_parity) {
-            ftl_collect_move_soon(ftl, i);
+            ftl_collect_move_soon(ftl, i, FTL_CAUSE_REBUILD);
         }
         if (at->state == FTL_SUPERBLOCK_FREE) {
             ftl_superblock_measure(ftl, i);

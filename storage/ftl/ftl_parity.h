@@ -65,8 +65,9 @@ struct ftl_rescue {
     bool is_of_scan;          /* only system bytes are rebuilt */
     bool is_of_accumulator;   /* the stripe is not complete on flash */
     bool has_lost_word;       /* a word of the sum was lost */
-    uint8_t repeats;  /* attempts that were repeated because of lost words */
-    uint8_t *members; /* with is_of_accumulator: those of the accumulator */
+    uint8_t repeats;   /* attempts that were repeated because of lost words */
+    uint64_t begun_us; /* when it began, if that is traced; or 0 */
+    uint8_t *members;  /* with is_of_accumulator: those of the accumulator */
 
     /* Of a read of another die that has failed, although the flash may be
      * intact; FTL_FLASH_ERROR if a word was lost in each attempt; or

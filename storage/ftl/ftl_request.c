@@ -3,6 +3,23 @@
  * made. */
 #include "storage/ftl/ftl_kinds.h"
 
+/* Why a request is made, unless its maker knows better. */
+static const uint8_t cause_of[FTL_REQUEST_KINDS] = {
+    [FTL_REQUEST_READ] = FTL_CAUSE_READ,
+    [FTL_REQUEST_FILL] = FTL_CAUSE_WRITE,
+    [FTL_REQUEST_ROW] = FTL_CAUSE_WRITE,
+    [FTL_REQUEST_ERASE] = FTL_CAUSE_COLLECT,
+    [FTL_REQUEST_WIPE] = FTL_CAUSE_WIPE,
+    [FTL_REQUEST_SCAN] = FTL_CAUSE_MOUNT,
+    [FTL_REQUEST_REPAIR] = FTL_CAUSE_MOUNT,
+    [FTL_REQUEST_PROBE] = FTL_CAUSE_MOUNT,
+    [FTL_REQUEST_LOAD] = FTL_CAUSE_MOUNT,
+    [FTL_REQUEST_CHECKPOINT] = FTL_CAUSE_CHECKPOINT,
+    [FTL_REQUEST_PAGE] = FTL_CAUSE_MOUNT,
+    [FTL_REQUEST_MOVE] = FTL_CAUSE_COLLECT,
+    [FTL_REQUEST_SCRUB] = FTL_CAUSE_SCRUB,
+};
+
 uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
                         uint32_t die)
 {
@@ -32,6 +49,7 @@ struct ftl_request *ftl_request_take(struct ftl *ftl,
     request->flash = (struct ftl_flash_op){
         .kind = FTL_FLASH_READ,
         .is_urgent = kind == FTL_REQUEST_READ,
+        .tag = ftl_tag((enum ftl_cause)cause_of[kind], FTL_TAG_NUMBER),
         .units = request->units,
         .cookie = index,
     };
@@ -70,7 +88,8 @@ void ftl_request_send_now(struct ftl *ftl, struct ftl_request *request)
 }
 
 bool ftl_request_read_unit(struct ftl *ftl, uint16_t op, uint32_t number,
-                           uint32_t place, const struct ftl_flash_unit *unit)
+                           uint32_t place, const struct ftl_flash_unit *unit,
+                           uint32_t tag)
 {
     uint32_t row = ftl_place_row(&ftl->layout, place);
     struct ftl_request *request;
@@ -92,6 +111,7 @@ bool ftl_request_read_unit(struct ftl *ftl, uint16_t op, uint32_t number,
     request->flash.kind = FTL_FLASH_READ;
     request->flash.is_urgent = true;
     request->flash.is_reused = false;
+    request->flash.tag = tag;
     request->flash.planes = (uint8_t)BIT(request->units[0].plane);
     ftl_layout_row(&ftl->layout, row, &request->flash);
     request->flash.num_units = 1;
@@ -170,4 +190,16 @@ bool ftl_request_send_waiting(struct ftl *ftl)
         any = true;
     }
     return any;
+}
+
+bool ftl_io_expects(const struct ftl *ftl, const struct ftl_request *request,
+                    uint32_t entry, uint32_t place,
+                    const struct ftl_system *system)
+{
+    uint32_t number = request->kind == FTL_REQUEST_READ
+                          ? request->numbers[entry]
+                          : ftl->slots[ftl->ops[request->op].fill_slot].number;
+
+    (void)place;
+    return system->kind == FTL_KIND_DATA && system->number == number;
 }

@@ -29,6 +29,7 @@
 #include "storage/ftl/ftl_kinds.h"
 #include "storage/ftl/ftl_memory.h"
 #include "storage/ftl/ftl_mount.h"
+#include "storage/ftl/ftl_trace.h"
 
 #include <string.h>
 
@@ -154,10 +155,7 @@ static bool is_wanted(const struct ftl *ftl, const struct ftl_rescue *rescue,
            (ftl_good_planes(ftl, rescue->flash.block, die) & BIT(plane)) != 0;
 }
 
-/*
- * Read the units of the next die.
- * @return false when there is none
- */
+/* Read the units of the next die. @return false when there is none */
 static bool read_next_die(struct ftl *ftl, struct ftl_rescue *rescue)
 {
     struct ftl_request *request = &ftl->requests[rescue->request];
@@ -166,6 +164,7 @@ static bool read_next_die(struct ftl *ftl, struct ftl_rescue *rescue)
 
     request->flash.num_units = 0;
     request->flash.planes = 0;
+    request->flash.tag = ftl_tag(FTL_CAUSE_REBUILD, rescue->flash.tag);
     /* An urgent read must not pass the program of a row of this stripe. */
     request->flash.is_urgent =
         rescue->flash.is_urgent &&
@@ -436,7 +435,7 @@ static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
         if (is_rebuilt(ftl, rescue, i) && copy_unit(ftl, rescue, i)) {
             ftl->requests[rescue->request].num_left_out[rescue->entry[i]] =
                 rescue->num_left_out[i];
-            ftl_scrub_note_weak(ftl, rescue->flash.block);
+            ftl_scrub_note_weak(ftl, rescue->flash.block, FTL_CAUSE_REBUILD);
             ftl->counters.rebuilt_units += !rescue->is_of_scan;
         } else {
             all = false;
@@ -492,6 +491,7 @@ static void start_rescue(struct ftl *ftl, struct ftl_rescue *rescue,
     rescue->repeats = 0;
     rescue->is_of_scan = request->kind == FTL_REQUEST_SCAN ||
                          request->kind == FTL_REQUEST_REPAIR;
+    ftl_note_rescue(ftl, rescue);
     request->rescue = rescue;
     find_units(ftl, rescue);
     begin_sum(ftl, rescue);
@@ -506,6 +506,7 @@ static enum ftl_flash_status end_rescue(struct ftl *ftl,
     struct ftl_request *request = &ftl->requests[rescue->request];
     bool is_complete = ftl_rescue_is_complete(rescue);
 
+    ftl_note_rebuilt(ftl, rescue, is_complete);
     request->row = rescue->row;
     request->flash = rescue->flash;
     memcpy(request->units, rescue->saved,

@@ -6,6 +6,7 @@
  * of the other stream take what garbage collection moves.
  */
 #include "storage/ftl/ftl_memory.h"
+#include "storage/ftl/ftl_trace.h"
 
 #include <string.h>
 
@@ -233,6 +234,50 @@ static bool is_far_ahead(const struct ftl *ftl)
     return ftl->next_row_number - oldest >= (uint64_t)FTL_ROWS_AHEAD * dies;
 }
 
+/* The number of the host's request that waits until a slot is on flash, or
+ * FTL_TAG_NUMBER. */
+static uint32_t slot_flush(const struct ftl *ftl, uint16_t slot)
+{
+    return slot != FTL_LIST_END && ftl->slots[slot].pool != FTL_POOL_MOVE &&
+                   ftl->slots[slot].accepted <= ftl->flushed
+               ? ftl->flush
+               : (uint32_t)FTL_TAG_NUMBER;
+}
+
+/* Why a row is programmed.  @param slot  its first one, or FTL_LIST_END */
+static enum ftl_cause row_cause(const struct ftl *ftl,
+                                const struct row_plan *plan, uint16_t slot)
+{
+    uint32_t trims = ftl->config.logical_units + ftl->trim_pages;
+
+    if (plan->is_marker || ftl_power_is_failing(ftl)) {
+        return FTL_CAUSE_POWER;
+    }
+    if (ftl->state == FTL_MOUNTING) {
+        return FTL_CAUSE_MOUNT;
+    }
+    if (slot != FTL_LIST_END && ftl->slots[slot].pool == FTL_POOL_TRIM) {
+        return ftl->slots[slot].number < trims ? FTL_CAUSE_TRIM
+                                               : FTL_CAUSE_RECORD;
+    }
+    return plan->stream == FTL_STREAM_HOST
+               ? FTL_CAUSE_WRITE
+               : (enum ftl_cause)ftl->collection.cause;
+}
+
+/* The tag of a row whose units are known. */
+static uint32_t row_tag(const struct ftl *ftl, const struct row_plan *plan,
+                        const struct ftl_request *request)
+{
+    uint16_t slot = FTL_LIST_END;
+
+    for (uint32_t i = 0; slot == FTL_LIST_END && i < request->flash.num_units;
+         i++) {
+        slot = request->slots[i];
+    }
+    return ftl_tag(row_cause(ftl, plan, slot), slot_flush(ftl, slot));
+}
+
 /*
  * A word of the row was lost while parity was made.  The system bytes of the
  * row do not have the new mark, so the row is not sent, and its units are put
@@ -285,6 +330,10 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
         } else if ((planes & BIT(unit.plane)) != 0) {
             fill_unit(ftl, request, i, take_for_row(ftl, plan), row_number);
         }
+    }
+    request->flash.tag = row_tag(ftl, plan, request);
+    if (ftl_is_traced(ftl)) {
+        ftl_trace_row(ftl, request);
     }
     if (stream->accumulator != NULL) {
         ftl_parity_add_row(ftl, stream->accumulator, request);
@@ -480,6 +529,9 @@ bool ftl_row_done(struct ftl *ftl, struct ftl_request *request,
         } else {
             ftl_slot_not_programmed(ftl, request->slots[i]);
         }
+    }
+    if (ftl_is_traced(ftl)) {
+        ftl_trace_row_done(ftl, request, status);
     }
     return false;
 }

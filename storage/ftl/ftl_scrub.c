@@ -42,7 +42,8 @@ static bool is_weak(const struct ftl *ftl, const struct ftl_flash_unit *unit)
            (unit->steps != 0 || unit->wrong_bits > ftl->config.reclaim_bits);
 }
 
-void ftl_scrub_note_weak(struct ftl *ftl, uint32_t superblock)
+void ftl_scrub_note_weak(struct ftl *ftl, uint32_t superblock,
+                         enum ftl_cause cause)
 {
     struct ftl_superblock *at = &ftl->superblocks[superblock];
 
@@ -51,7 +52,7 @@ void ftl_scrub_note_weak(struct ftl *ftl, uint32_t superblock)
          at->state == FTL_SUPERBLOCK_CLOSED) &&
         ftl->now_us >= at->used_us + RECLAIM_AGE_US) {
         ftl_superblock_end(ftl, superblock);
-        ftl_collect_move_soon(ftl, superblock);
+        ftl_collect_move_soon(ftl, superblock, cause);
         ftl->counters.reclaimed++;
     }
 }
@@ -63,7 +64,10 @@ void ftl_scrub_note_read(struct ftl *ftl, const struct ftl_request *request)
     }
     for (uint32_t i = 0; i < request->flash.num_units; i++) {
         if (is_weak(ftl, &request->units[i])) {
-            ftl_scrub_note_weak(ftl, request->flash.block);
+            ftl_scrub_note_weak(ftl, request->flash.block,
+                                request->kind == FTL_REQUEST_SCRUB
+                                    ? FTL_CAUSE_SCRUB
+                                    : FTL_CAUSE_DISTURB);
             return;
         }
     }
@@ -112,7 +116,7 @@ bool ftl_scrub_done(struct ftl *ftl, struct ftl_request *request,
 
         if (request->units[i].status != FTL_UNIT_GOOD &&
             ftl_map_is_valid(ftl, place)) {
-            ftl_scrub_note_weak(ftl, request->flash.block);
+            ftl_scrub_note_weak(ftl, request->flash.block, FTL_CAUSE_SCRUB);
             return false;
         }
     }

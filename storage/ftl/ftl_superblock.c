@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The life of superblocks: free, open, closed, erased. */
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_trace.h"
 
 /* Where each state may go. */
 static const uint8_t superblock_next[] = {
@@ -28,6 +28,9 @@ void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
         ftl->free_superblocks++;
     }
     at->state = (uint8_t)next;
+    if (ftl_is_traced(ftl)) {
+        ftl_trace_superblock(ftl, superblock);
+    }
 }
 
 void ftl_superblock_measure(struct ftl *ftl, uint32_t superblock)
@@ -65,9 +68,11 @@ static bool is_reused_soon(const struct ftl *ftl, uint32_t superblock)
            ftl_wear_is_reused(ftl, superblock);
 }
 
-void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock)
+void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock,
+                          enum ftl_cause cause)
 {
     ASSERT(ftl->superblocks[superblock].rows_in_flight == 0);
+    ftl->superblocks[superblock].cause = (uint8_t)cause;
     ftl_superblock_enter(ftl, superblock, FTL_SUPERBLOCK_ERASING);
     ftl->superblocks[superblock].is_reused = is_reused_soon(ftl, superblock);
     ftl->superblocks[superblock].next_die = 0;
@@ -107,6 +112,8 @@ bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
             request->flash.die = at->next_die;
             request->flash.planes = planes;
             request->flash.is_reused = at->is_reused;
+            request->flash.tag =
+                ftl_tag((enum ftl_cause)at->cause, FTL_TAG_NUMBER);
             request->flash.block = (uint16_t)superblock;
             at->erasures++;
             ftl_request_send(ftl, request);

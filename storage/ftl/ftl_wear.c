@@ -92,7 +92,7 @@ static void move_coldest(struct ftl *ftl)
     if (coldest != FTL_NOWHERE &&
         ftl->levelling->is_due(ftl->wear[coldest], most,
                                ftl->config.wear_spread)) {
-        ftl_collect_move_soon(ftl, coldest);
+        ftl_collect_move_soon(ftl, coldest, FTL_CAUSE_LEVEL);
         ftl->counters.levelled++;
     }
 }

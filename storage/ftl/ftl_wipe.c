@@ -12,7 +12,7 @@
  * A die that had died before this start, and answers again, is erased like the
  * others, but stays unused after the wipe.
  */
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_trace.h"
 
 #include <string.h>
 
@@ -228,7 +228,8 @@ static bool step_flash(struct ftl *ftl)
     return false;
 }
 
-bool ftl_wipe_step(struct ftl *ftl)
+/* Go on with the wipe. */
+static bool run_wipe(struct ftl *ftl)
 {
     bool has_refused;
 
@@ -260,4 +261,20 @@ bool ftl_wipe_step(struct ftl *ftl)
         return true;
     }
     return false;
+}
+
+bool ftl_wipe_step(struct ftl *ftl)
+{
+    uint8_t before = ftl->wipe.phase;
+    bool any;
+
+    if (__builtin_expect(before == FTL_WIPE_NONE, 1)) {
+        return false;
+    }
+    any = run_wipe(ftl);
+    if (ftl->wipe.phase != before && ftl_is_traced(ftl)) {
+        ftl_trace_phase(ftl, FTL_ACTIVITY_WIPE, ftl->wipe.phase,
+                        ftl->wipe.keeper);
+    }
+    return any;
 }

@@ -35,6 +35,7 @@ set(SOURCES
     ftl_slot.c
     ftl_space.c
     ftl_superblock.c
+    ftl_trace.c
     ftl_trim.c
     ftl_victim_cost_benefit.c
     ftl_victim_greedy.c

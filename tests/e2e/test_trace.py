@@ -19,6 +19,7 @@ from essd.drive import console, mgmt
 from essd.instance import steps
 from essd.instance.instance import Instance
 from essd.instance.steps import Job
+from essd.observe import trace_flash
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 
@@ -71,6 +72,13 @@ def test_a_connect_a_read_and_a_refusal_are_seen(job: Job, tmp_path: Path) -> No
     # The flush has made the NAND controller program what was written.
     programs = [e for e in events if e["event"] == "nand_ended"]
     assert programs and {e["status"] for e in programs} == {0}
+    # They carry the cause, and the flush that waited for them.
+    flushes = {e["request"] for e in events if e["event"] == "command" and e["opcode"] == 0}
+    write = trace_flash.CAUSES.index("host write")
+    for event in ("nand_ended", "ftl_row", "ftl_row_done"):
+        assert flushes & {e["request"] for e in events
+                          if e["event"] == event and e["cause"] == write}
+    assert flushes & {e["request"] for e in events if e["event"] == "ftl_wait"}
     # The RNIC's events have the same queue pair number.
     states = {e["qpn"] for e in events if e["event"] == "qp_state"}
     assert {reads[0]["qpn"], writes[0]["qpn"]} <= states

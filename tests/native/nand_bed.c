@@ -159,7 +159,7 @@ static void submit_command(struct nand_bed *bed, unsigned int slot,
     command.planes = place->planes;
     command.wordline = place->wordline;
     command.cookie = slot;
-    command.tag = slot;
+    command.tag = slot | (slot + 1) << NAND_TAG_CAUSE_SHIFT;
     for (unsigned int i = 0; i < NAND_PLANES_MAX; i++) {
         command.block[i] = place->block;
     }

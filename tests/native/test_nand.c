@@ -1000,7 +1000,7 @@ static void test_nand_commands_are_traced_with_their_place(void **state)
     unsigned int found = 0;
 
     place.block = good_block(bed, &place);
-    machine_trace(&bed->machine, BIT(TRACE_GROUP_MEDIA));
+    machine_trace(&bed->machine, BIT(TRACE_GROUP_NAND));
     nand_bed_erase(bed, 5, &place);
     nand_bed_wait(bed, 1);
     native_world_pass(&bed->world, 20000000);
@@ -1021,6 +1021,93 @@ static void test_nand_commands_are_traced_with_their_place(void **state)
         assert_int_equal(get_le32(args + 4), 1);
         assert_int_equal(get_le32(args + 8), 1);
         assert_int_equal(get_le32(args + 16), place.block);
+        /* The cause follows the other arguments. */
+        assert_int_equal(
+            get_le32(args + (type == TRACE_NAND_STARTED ? 28 : 36)), 6);
     }
     assert_int_equal(found, 2);
+}
+
+/* A phase of a register, as an event says it. */
+struct phase {
+    uint32_t state, opcode, request, cause;
+    bool is_cut;
+    uint64_t begun_ns, end_ns;
+};
+
+/* The phases of die 0 of channel 0. @return how many there are */
+static unsigned int find_phases(const struct nand_bed *bed,
+                                struct phase *phases, unsigned int most)
+{
+    unsigned int count = 0;
+
+    for (size_t at = 0; at < bed->machine.trace_len; at += TRACE_RECORD_LEN) {
+        const uint8_t *record = bed->machine.trace + at;
+        const uint8_t *args = record + TRACE_AT_ARGS;
+        uint64_t begun_ns = get_le64(args + 32);
+
+        if (get_le16(record + TRACE_AT_TYPE) != TRACE_NAND_PHASE) {
+            continue;
+        }
+        assert_true(count < most);
+        assert_int_equal(get_le64(args + 8), 0); /* channel and die */
+        phases[count++] = (struct phase){
+            .state = get_le32(args),
+            .opcode = get_le32(args + 4),
+            .request = get_le32(record + TRACE_AT_REQUEST),
+            .cause = get_le32(args + 24),
+            .is_cut = get_le32(args + 28) != 0,
+            .begun_ns = begun_ns,
+            .end_ns = begun_ns + get_le32(args + 40),
+        };
+    }
+    return count;
+}
+
+/* A read that suspends an erase: the events show each nanosecond of the die and
+ * of its channel, and for whom it is. */
+WITH_FIXTURE(setup_realtime, teardown)
+static void test_nand_events_show_what_a_die_does_all_the_time(void **state)
+{
+    static const struct {
+        uint8_t state, opcode, slot;
+        bool is_cut;
+    } expected[] = {
+        {HW_DIE_RECEIVES, NAND_CMD_ERASE, 0, false},
+        {HW_DIE_BUSY, NAND_CMD_ERASE, 0, true},
+        {HW_DIE_RECEIVES, NAND_CMD_READ, 3, false},
+        {HW_DIE_BUSY, NAND_CMD_READ, 3, false},
+        {HW_DIE_SENDS, NAND_CMD_READ, 3, false},
+        {HW_DIE_BUSY, NAND_CMD_ERASE, 0, false},
+    };
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = erased_block(bed, 0, 0);
+    struct nand_bed_place other = place;
+    struct phase phases[ARRAY_LEN(expected)];
+
+    program_now(bed, &place, 1);
+    other.block = (uint16_t)(place.block + 1); /* bad ones were not met */
+    machine_trace(&bed->machine, BIT(TRACE_GROUP_NAND));
+    nand_bed_erase(bed, 0, &other);
+    nand_kick(&bed->nand);
+    native_world_pass(&bed->world, 1000000);
+    nand_bed_read(bed, 3, &place, 1, true);
+    nand_bed_wait(bed, 2);
+    native_world_pass(&bed->world, 20000000);
+    assert_int_equal(find_phases(bed, phases, ARRAY_LEN(phases)),
+                     ARRAY_LEN(expected));
+    for (unsigned int i = 0; i < ARRAY_LEN(expected); i++) {
+        assert_int_equal(phases[i].state, expected[i].state);
+        assert_int_equal(phases[i].opcode, expected[i].opcode);
+        assert_int_equal(phases[i].request, expected[i].slot);
+        assert_int_equal(phases[i].cause, expected[i].slot + 1);
+        assert_int_equal(phases[i].is_cut, expected[i].is_cut);
+        assert_true(i == 0 || phases[i].begun_ns == phases[i - 1].end_ns);
+    }
+    assert_int_equal(phases[1].end_ns - phases[1].begun_ns + phases[5].end_ns -
+                         phases[5].begun_ns,
+                     tlc_part()->native.erase_ns + tlc_part()->resume_ns);
+    assert_int_equal(phases[3].end_ns - phases[3].begun_ns,
+                     tlc_part()->suspend_ns + tlc_part()->native.read_ns[0]);
+    assert_int_equal(phases[4].end_ns - phases[4].begun_ns, transfer_ns(1));
 }

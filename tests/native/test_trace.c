@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
+#include "lib/random.h"
 #include "nvmeof/wire/opcode.h"
 
 enum { ALL_GROUPS = BIT(TRACE_GROUPS) - 1 };
@@ -351,6 +352,110 @@ static void test_a_full_ring_loses_events_and_counts_them(void **state)
         bed.drive->machine.trace_len = 0;
     }
     assert_int_equal(seen + 5, commands);
+    host_disconnect(&bed.host->host);
+    bed_end(&bed);
+}
+
+/* ---- The flash. */
+
+static uint32_t request_of(const uint8_t *record)
+{
+    return get_le32(record + TRACE_AT_REQUEST);
+}
+
+/* Nanoseconds of a time for which a die did something for garbage collection:
+ * the events of its phases say so. */
+static uint64_t busy_with_collection(const struct machine *machine,
+                                     uint32_t channel, uint32_t die,
+                                     uint64_t begun_ns, uint64_t end_ns)
+{
+    uint64_t busy_ns = 0;
+
+    for (size_t at = 0; at < machine->trace_len; at += TRACE_RECORD_LEN) {
+        const uint8_t *record = machine->trace + at;
+        uint64_t from_ns = arg64_of(record, 8);
+        uint64_t to_ns = from_ns + arg_of(record, 10);
+
+        if (type_of(record) == TRACE_NAND_PHASE &&
+            arg_of(record, 2) == channel && arg_of(record, 3) == die &&
+            arg_of(record, 6) == FTL_CAUSE_COLLECT && to_ns > begun_ns &&
+            from_ns < end_ns) {
+            busy_ns += MIN(to_ns, end_ns) - MAX(from_ns, begun_ns);
+        }
+    }
+    return busy_ns;
+}
+
+/* The end of the flash's part of a host's read, or NULL. */
+static const uint8_t *find_flash_read(const struct machine *machine,
+                                      uint32_t request)
+{
+    for (size_t at = 0; at < machine->trace_len; at += TRACE_RECORD_LEN) {
+        const uint8_t *record = machine->trace + at;
+
+        if (type_of(record) == TRACE_NAND_ENDED &&
+            arg_of(record, 0) == NAND_CMD_READ &&
+            arg_of(record, 9) == FTL_CAUSE_READ &&
+            request_of(record) == request) {
+            return record;
+        }
+    }
+    return NULL;
+}
+
+/* Read a unit, and find the events of this. @return the time for which the read
+ * of the flash waited for garbage collection */
+static uint64_t wait_for_collection(struct bed *bed, uint64_t lba)
+{
+    const struct machine *machine = &bed->drive->machine;
+    const uint8_t *command, *flash;
+    uint64_t end_ns;
+
+    bed->drive->machine.trace_len = 0;
+    assert_int_equal(bed_read(bed, 1, lba, 8, HOST_DATA_KEYED), 0);
+    command = find_record(bed, TRACE_COMMAND, NVM_READ).record;
+    assert_non_null(command);
+    flash = find_flash_read(machine, request_of(command));
+    if (flash == NULL) {
+        return 0; /* the unit was in the write buffer */
+    }
+    end_ns = get_le64(flash + TRACE_AT_TIME);
+    return busy_with_collection(machine, arg_of(flash, 1), arg_of(flash, 2),
+                                end_ns - 1000 * (uint64_t)arg_of(flash, 8),
+                                end_ns);
+}
+
+/* This flash cannot suspend a program.  So a read may have to wait for one that
+ * garbage collection has caused, and the events show this, with the number of
+ * the read. */
+static void test_a_read_that_waits_for_collection_says_so(void **state)
+{
+    static const struct bed nand = {.mtu_bytes = 1500,
+                                    .has_nand = true,
+                                    .nand_profile = "mlc2d",
+                                    .nand_is_realtime = true};
+    uint64_t wait_ns = 0, random = 3, units;
+    struct bed bed;
+
+    (void)state;
+    bed_init_like(&bed, &nand);
+    bed_connect(&bed, 0, 1, 64);
+    units = bed.drive->drive.nand.size_blocks / 8 * 9 / 10;
+    machine_trace(&bed.drive->machine, BIT(TRACE_GROUP_COMMANDS) |
+                                           BIT(TRACE_GROUP_NAND) |
+                                           BIT(TRACE_GROUP_FTL));
+    for (unsigned int i = 0; i < 3000 && wait_ns < 100000; i++) {
+        uint64_t unit = random_next(&random) % units;
+
+        assert_int_equal(
+            bed_write(&bed, 1, unit * 8, 8, HOST_DATA_KEYED, false, i), 0);
+        if (i > 1500 && i % 10 == 0) {
+            wait_ns =
+                wait_for_collection(&bed, random_next(&random) % units * 8);
+        }
+        bed.drive->machine.trace_len = 0;
+    }
+    assert_true(wait_ns >= 100000);
     host_disconnect(&bed.host->host);
     bed_end(&bed);
 }

@@ -122,8 +122,8 @@ def test_operations_of_the_nand_controller_have_a_process_of_their_own() -> None
     entries, _ = written(record("NAND_STARTED", 1, 3, 1, 1, 7, 0, 1, source=4, qpn=0),
                          record("NAND_ENDED", 1, 3, 1, 1, 7, 0, 1, 0, 50, source=4, qpn=0,
                                 time_ns=1_000_000))
-    assert spans(entries) == [("READ", 950.0, 1000.0)]
-    assert entries[0]["args"]["name"] == "NAND controller"
+    assert spans(entries) == [("READ for host read", 950.0, 1000.0)]
+    assert entries[0]["args"]["name"] == "NAND dies and channels"
 
 
 def test_an_empty_trace_is_a_valid_file() -> None:

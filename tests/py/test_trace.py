@@ -76,11 +76,12 @@ def test_the_media_engine_shows_how_long_a_command_took() -> None:
 
 
 def test_the_nand_controller_shows_place_and_time_of_a_command() -> None:
-    started = words(record("NAND_STARTED", 2, 3, 1, 0xf, 200, 5, 48, source=4))
-    assert started == ("NAND PROGRAM channel 3 die 1 planes 0xf block 200 wordline 5 "
-                       "48 entries: started")
-    ended = words(record("NAND_ENDED", 3, 3, 1, 1, 200, 0, 0, 4, 3500, source=4))
-    assert ended == "NAND ERASE channel 3 die 1 planes 0x1 block 200: rule broken; 3500 us"
+    started = words(record("NAND_STARTED", 2, 3, 1, 0xf, 200, 5, 48, 4, source=4))
+    assert started == ("NAND PROGRAM for collection: channel 3 die 1 planes 0xf block 200 "
+                       "wordline 5 48 entries: started")
+    ended = words(record("NAND_ENDED", 3, 3, 1, 1, 200, 0, 0, 4, 3500, 11, source=4))
+    assert ended == ("NAND ERASE for wipe: channel 3 die 1 planes 0x1 block 200: rule broken; "
+                     "3500 us")
 
 
 def test_the_life_of_a_tcp_connection_is_told() -> None:

@@ -10,11 +10,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from .trace import (ENGINE_OPCODES, NAND_OPCODES, WORDS, Event, Printer, name_of, opcode_name,
-                    status_name)
+from .flash_tracks import Tracks
+from .trace import ENGINE_OPCODES, WORDS, Event, Printer, opcode_name, status_name
+from .trace_names import name_of
 
 ENGINE = 0                  # the process of the media engine; the others are QPNs
-NAND = 1 << 24              # the process of the NAND controller: no QPN is that large
 # The stages of a command in their order, and what it does or waits for in each.
 STAGES = {
     "arrive": "its capsule has come through port and RNIC; the firmware has not taken it",
@@ -98,6 +98,8 @@ class Writer:
         self.count = 0
         self.processes: set[int] = set()
         self.paths = Paths()
+        self.flash = Tracks(self.put, self.process, self.slice)
+        self.last_ns = 0
         out.write('{"displayTimeUnit": "ns", "traceEvents": [')
 
     def put(self, **entry: Any) -> None:
@@ -120,12 +122,14 @@ class Writer:
         args = event.args
         self.process(event.qpn, f"queue pair {event.qpn:#x}")
         number = f"{event.qpn:x}-{event.request}-{event.time_ns}"
+        waits = self.flash.waits.of_host(event.request)
         times = stage_times(event, path)
         start_ns = float(event.time_ns - 1000 * args["total_us"]) - 1000 * times["arrive"]
         self.slice(event.qpn, "command", number, opcode_name(args["opcode"]), start_ns,
                    event.time_ns,
                    {"nsid": args["nsid"], "lba": args["lba"], "bytes": args["bytes"],
-                    "status": status_name(args["status"]), "request": event.request})
+                    "status": status_name(args["status"]), "request": event.request,
+                    **({"waited us": waits} if waits else {})})
         for name, us in times.items():
             if us:
                 self.slice(event.qpn, "command", number, name, start_ns,
@@ -141,18 +145,6 @@ class Writer:
                    {"lba": args["lba"], "blocks": args["blocks"],
                     "request": event.request})
 
-    def nand(self, event: Event) -> None:
-        args = event.args
-        self.process(NAND, "NAND controller")
-        self.slice(NAND, f"channel {args['channel']} die {args['die']}",
-                   f"{event.request}-{event.time_ns}",
-                   name_of(NAND_OPCODES, args["opcode"]),
-                   event.time_ns - 1000 * args["us"], event.time_ns,
-                   {"channel": args["channel"], "die": args["die"],
-                    "planes": args["planes"], "block": args["block"],
-                    "wordline": args["wordline"], "entries": args["entries"],
-                    "request": event.request})
-
     def instant(self, event: Event) -> None:
         self.process(event.qpn, f"queue pair {event.qpn:#x}")
         self.put(ph="i", s="p", cat=event.kind.group, pid=event.qpn, tid=0,
@@ -160,16 +152,18 @@ class Writer:
 
     def write(self, event: Event) -> None:
         path = self.paths.take(event)
+        self.last_ns = max(self.last_ns, event.time_ns)
         if path is not None:
             self.command(event, path)
+        elif self.flash.take(event):
+            return
         elif event.kind.name == "ENGINE_ENDED":
             self.engine(event)
-        elif event.kind.name == "NAND_ENDED":
-            self.nand(event)
         elif event.kind.group not in ("media", "path"):     # those are in a slice
             self.instant(event)
 
     def end(self) -> None:
+        self.flash.end(self.last_ns)
         self.out.write("\n]}\n")
 
 

@@ -24,11 +24,13 @@ from ..base.chosen import check_word
 from ..base.errors import EssdError
 from ..base.paths import TOP
 from ..instance.instance import Instance
+from . import trace_flash
+from .trace_names import name_of
 
 SUBSCRIBED_S = 30.0     # time limit of the supervisor's answer
 
 SECONDS_MAX = 1e8
-GROUPS = ("qp", "cm", "commands", "media", "roce", "path", "tcp")
+GROUPS = ("qp", "cm", "commands", "media", "roce", "path", "tcp", "ftl", "nand")
 NO_REQUEST = 0xffffffff
 RECORD = struct.Struct("<QHBBII")
 ARGS = struct.Struct("<11I")
@@ -48,10 +50,6 @@ MEDIA_STATUSES = ("ok", "LBA range", "read error", "write error", "read-only",
 ENGINE_OPCODES = ("NOP", "READ", "WRITE", "FLUSH", "WRITE_ZEROES", "DEALLOCATE")
 ENGINE_STATUSES = ("ok", "bad opcode", "bad argument", "bad address", "LBA range",
                    "read error", "write error", "no space", "read-only", "aborted")
-NAND_OPCODES = ("NOP", "READ", "PROGRAM", "ERASE", "MARKS")
-NAND_STATUSES = ("ok", "bad opcode", "bad argument", "bad address", "rule broken",
-                 "erased", "uncorrectable", "failed", "dead die", "storage error",
-                 "aborted")
 ADMIN = {0x02: "Get Log Page", 0x06: "Identify", 0x08: "Abort", 0x09: "Set Features",
          0x0a: "Get Features", 0x0c: "Async Event Request", 0x18: "Keep Alive",
          0x86: "Get LBA Status"}
@@ -120,6 +118,8 @@ def read_kinds() -> tuple[Kind, ...]:
 
 
 KINDS = read_kinds()
+# What the text of an event is called in a line and in JSON.
+TEXTS = {"CONNECT": ("host", "hostnqn"), "FTL_VICTIM": ("policy", "policy")}
 SOURCES = ("firmware", "mgmt", "rnic", "media", "nand", "toe")
 
 
@@ -143,7 +143,8 @@ class Event:
         return {"time-ns": self.time_ns, "event": self.kind.name.lower(),
                 "group": self.kind.group, "source": self.source, "qpn": self.qpn,
                 "request": self.request, **args,
-                **({"hostnqn": self.text} if self.kind.name == "CONNECT" else {})}
+                **({TEXTS[self.kind.name][1]: self.text} if self.kind.name in TEXTS
+                   else {})}
 
 
 def address(words: tuple[int, ...]) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
@@ -236,12 +237,6 @@ class Decoder:
 
 # One line for people
 
-def name_of(table: tuple[str, ...] | dict[int, str], number: int) -> str:
-    if isinstance(table, dict):
-        return table.get(number, f"{number:#x}")
-    return table[number] if number < len(table) else str(number)
-
-
 def opcode_name(word: int) -> str:
     opcode, fctype, is_admin = word & 0xff, word >> 8 & 0xff, word >> 16 & 1
     if opcode == 0x7f:
@@ -298,14 +293,6 @@ def state_words(args: dict[str, Any]) -> str:
 def engine_words(args: dict[str, Any]) -> str:
     return (f"engine {name_of(ENGINE_OPCODES, args['opcode'])} lba {args['lba']} "
             f"{args['blocks']} blocks")
-
-
-def nand_words(args: dict[str, Any]) -> str:
-    words = (f"NAND {name_of(NAND_OPCODES, args['opcode'])} channel {args['channel']} "
-             f"die {args['die']} planes {args['planes']:#x} block {args['block']}")
-    if name_of(NAND_OPCODES, args["opcode"]) == "PROGRAM":
-        words += f" wordline {args['wordline']}"
-    return words + (f" {args['entries']} entries" if args["entries"] else "")
 
 
 def path_words(args: dict[str, Any]) -> str:
@@ -366,9 +353,7 @@ WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "ENGINE_STARTED": lambda a: engine_words(a) + ": started",
     "ENGINE_ENDED": lambda a: (f"{engine_words(a)}: "
                                f"{name_of(ENGINE_STATUSES, a['status'])}; {a['us']} us"),
-    "NAND_STARTED": lambda a: nand_words(a) + ": started",
-    "NAND_ENDED": lambda a: (f"{nand_words(a)}: "
-                             f"{name_of(NAND_STATUSES, a['status'])}; {a['us']} us")}
+    **trace_flash.WORDS}
 
 
 def line_of(event: Event, wall: float) -> str:
@@ -376,7 +361,7 @@ def line_of(event: Event, wall: float) -> str:
     request = "-" if event.request is None else str(event.request)
     words = WORDS[event.kind.name](event.args)
     if event.text:
-        words += f", host {event.text}"
+        words += f", {TEXTS[event.kind.name][0]} {event.text}"
     return (f"{clock} {event.time_ns / 1e9:16.9f} {event.kind.group:8} "
             f"qp {event.qpn:#08x} req {request:>5}  {words}")
 

@@ -308,6 +308,9 @@ static bool flash_submit(void *ctx, const struct ftl_flash_op *op)
     if (die->tail - die->head == BED_QUEUE) {
         return false;
     }
+    if (bed->submitted != NULL) {
+        bed->submitted(bed, op);
+    }
     bed->urgent_reads += op->is_urgent;
     if (op->is_urgent) {
         put_first(die, op);
@@ -752,6 +755,7 @@ void bed_start_mount(struct bed *bed)
         .victims = bed->config.is_greedy ? "greedy" : NULL,
         .levelling = bed->config.levelling,
         .erases_early = bed->config.erases_early,
+        .trace = bed->trace,
     };
     if (config.logical_units == 0) {
         config.logical_units = ftl_most_units(&config);
@@ -1271,9 +1275,15 @@ static void wait_for_units(struct bed *bed, const struct bed_io *io)
     }
 }
 
+uint32_t bed_number(const struct bed_io *io)
+{
+    return (uint32_t)(io - io->bed->io) + 1;
+}
+
 static void submit_io(struct bed *bed, struct bed_io *io)
 {
     own_io(bed, io);
+    io->io.number = bed_number(io);
     while (!ftl_submit(bed->ftl, &io->io)) {
         step_or_wait(bed);
     }

@@ -186,6 +186,10 @@ struct bed {
     /* Called after every event. */
     void (*after_event)(struct bed *bed);
     void *ctx;
+
+    const struct trace *trace; /* from the next mount on; NULL: none */
+    /* Called for every operation of the flash.  May be NULL. */
+    void (*submitted)(struct bed *bed, const struct ftl_flash_op *op);
 };
 
 /* The smallest flash of the sweeps: two dies, without parity. */
@@ -271,6 +275,9 @@ void bed_check_read(struct bed *bed, const struct bed_io *io);
 /* Wait for an operation. @return its status */
 enum media_status bed_wait(struct bed *bed, struct bed_io *io);
 void bed_wait_all(struct bed *bed);
+
+/* What traces call an operation: media_io.number. */
+uint32_t bed_number(const struct bed_io *io);
 
 /* Whole operations that must succeed. */
 void bed_write(struct bed *bed, uint64_t lba, uint32_t count);
