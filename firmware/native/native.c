@@ -475,19 +475,7 @@ struct native_drive *native_drive_create(
     drive->hosts = config->hosts;
     drive->telemetry = config->telemetry;
     drive->random = config->node.number + 256u * generation_of(&config->node);
-    if (config->plan != NULL) {
-        drive->config.network.namespaces = (struct config_namespaces){
-            .count = config->plan->count,
-            .size_mib = (uint16_t)config->plan->size_mib,
-            .has_4096 = config->plan->block_shift == VOLUME_SHIFT_4096,
-        };
-    }
-    drive->config.network.has_echo = config->has_echo;
-    native_want_tcp(&drive->config.network, config);
-    drive->config.services.has_dhcp[0] = config->has_dhcp;
-    if (config->saved != NULL) {
-        drive->config = *config->saved;
-    }
+    native_set_services(&drive->config, config);
     machine_init(&drive->machine, world, &machine);
     if (config->kept_dram != NULL) {
         memcpy(native_node_dma(&drive->machine.node,

@@ -153,10 +153,6 @@ struct native_drive_config {
     bool power_is_failing; /* the power fails before the drive starts */
 };
 
-/* A part of native_drive_create(): the services over TCP that it wants. */
-void native_want_tcp(struct config_network *network,
-                     const struct native_drive_config *config);
-
 /* The sleep of the main loop, for drives and hosts. */
 struct native_sleep {
     bool is_asleep;
@@ -212,6 +208,10 @@ struct native_host {
     struct host_config host_config;
     uint8_t *data; /* data_bytes of memory, shared by all hosts of the node */
 };
+
+/** Set what the drive serves: as *config says, or as the flash does. */
+void native_set_services(struct config *own,
+                         const struct native_drive_config *config);
 
 struct native_drive *native_drive_create(
     struct native_world *world, const struct native_drive_config *config);

@@ -21,11 +21,3 @@ void machine_create_toe(struct machine *machine, struct dev_env env)
     streams = hw_toe_streams(machine->toe);
     rnic_set_streams(&machine->rnic, &streams);
 }
-
-void native_want_tcp(struct config_network *network,
-                     const struct native_drive_config *config)
-{
-    network->has_tcp_echo = config->has_tcp_echo;
-    network->has_nvme_tcp = config->has_nvme_tcp;
-    network->has_nvme_iwarp = config->has_nvme_iwarp;
-}

@@ -10,6 +10,7 @@ set(NATIVE_SOURCES
     nand_storage.c
     native.c
     native_operations.c
+    native_services.c
     native_tcp.c
     socket_link.c
     world.c

@@ -77,7 +77,9 @@ static void end_for(struct nvme_tcp_queue *queue, enum tcp_fes fes,
 {
     const struct nvme_tcp_reader *reader = &queue->reader;
     const struct tcp_pdu_term term = {(uint16_t)fes, fei};
-    uint8_t len = MIN(reader->have, reader->head.hlen);
+    /* HLEN may be what is wrong. */
+    uint8_t hlen = MAX(reader->head.hlen, (uint8_t)PDU_HEAD_LEN);
+    uint8_t len = MIN(reader->have, hlen);
 
     tcp_queue_send_term(queue, term, reader->header,
                         MIN(len, (uint8_t)PDU_TERM_HEADER_MAX));

@@ -140,7 +140,6 @@ void tcp_queue_send_term(struct nvme_tcp_queue *queue, struct tcp_pdu_term term,
     const struct tcp_pdu_head head = {
         .type = PDU_C2H_TERM,
         .hlen = PDU_TERM_LEN,
-        .pdo = header_len != 0 ? PDU_TERM_LEN : 0,
         .plen = PDU_TERM_LEN + (uint32_t)header_len,
     };
     uint8_t *pdu = add_staged(queue, head.plen);

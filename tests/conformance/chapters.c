@@ -77,7 +77,13 @@
     X(robust_mix) \
     X(robust_vanish) \
     X(robust_cycle) \
-    X(robust_hostile)
+    X(robust_hostile) \
+    X(nvme_tcp_ic) \
+    X(nvme_tcp_connect) \
+    X(nvme_tcp_io) \
+    X(nvme_tcp_digest) \
+    X(nvme_tcp_wrong) \
+    X(nvme_tcp_life)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;

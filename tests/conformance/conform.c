@@ -65,6 +65,11 @@ void conf_note_packet(struct conf *conf, const char *what,
               packet->port, what, packet_text(packet, text, sizeof(text)));
 }
 
+unsigned int conf_number(const struct conf *conf)
+{
+    return conf->generation;
+}
+
 const char *conf_text(const struct conf *conf)
 {
     return conf->test->text;
@@ -808,6 +813,11 @@ bool conf_begin(struct conf *conf)
         conf->wires[i].out_tail = &conf->wires[i].out;
     }
     pcap_open(conf);
+    if (conf->dut->serve_tcp != NULL) {
+        conf->dut->serve_tcp(
+            conf->dut->ctx, conf->test != NULL &&
+                                (conf->test->needs & CONF_NEEDS_NVME_TCP) != 0);
+    }
     if (!conf->dut->begin(conf->dut->ctx, &conf->world, &events)) {
         return false;
     }

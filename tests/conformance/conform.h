@@ -63,6 +63,8 @@ enum conf_needs {
     CONF_NEEDS_TWO_PORTS = 0x04,
     CONF_NEEDS_ECHO = 0x08, /* The diagnostic echo service, port 7174. */
     CONF_LONG = 0x10,       /* Run only with --all. */
+    /* NVMe/TCP, which a drive of this project has if its setting is on. */
+    CONF_NEEDS_NVME_TCP = 0x20,
 };
 
 struct conf_test {
@@ -248,6 +250,10 @@ uint64_t conf_answer_us(const struct conf *conf);
  * return.
  */
 void *conf_alloc(struct conf *conf, size_t bytes);
+
+/** The number of the test in this run, from 1; always 1 in virtual time, in
+ * which each test has a new drive. */
+unsigned int conf_number(const struct conf *conf);
 
 /** A random number that depends only on --seed and on the test. */
 uint64_t conf_random(struct conf *conf);

@@ -41,6 +41,7 @@ struct native_dut {
     struct dut_events events;
     struct medium medium;
     bool has_nand; /* The medium is this array instead. */
+    bool has_nvme_tcp;
     struct nand_ram nand;
     struct cable cables[CONF_PORTS];
     struct native_drive *drive;
@@ -101,6 +102,7 @@ static bool power_on(struct native_dut *dut)
         .medium = &dut->medium,
         .nand_flash = dut->has_nand ? &dut->nand : NULL,
         .has_echo = true,
+        .has_nvme_tcp = dut->has_nvme_tcp,
         .namespaces = &dut->namespaces,
         .reservations = &dut->reservations,
         .operations = &dut->operations,
@@ -360,6 +362,13 @@ static struct native_drive *native_drive_of(void *ctx)
     return dut->drive;
 }
 
+static void native_serve_tcp(void *ctx, bool is_on)
+{
+    struct native_dut *dut = ctx;
+
+    dut->has_nvme_tcp = is_on;
+}
+
 static void native_end(void *ctx)
 {
     free(ctx);
@@ -379,6 +388,7 @@ struct dut dut_native_create(unsigned int defect, bool has_nand)
         .has_flags = true,
         .is_virtual = true,
         .begin = native_begin,
+        .serve_tcp = native_serve_tcp,
         .end_test = end_test,
         .end = native_end,
         .describe = native_describe,

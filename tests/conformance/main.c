@@ -310,10 +310,13 @@ static bool is_wanted(struct options *options, const char *name)
     bool is_chosen = options->num_only == 0;
 
     for (unsigned int i = 0; i < options->num_only; i++) {
-        size_t len = strlen(options->only[i]);
+        const char *word = options->only[i];
+        size_t len = strlen(word);
+        bool is_chapter = strchr(word, '.') == NULL;
 
-        if (strncmp(name, options->only[i], len) == 0 &&
-            (name[len] == '\0' || name[len] == '.' || name[len] == '-')) {
+        if (strncmp(name, word, len) == 0 &&
+            (name[len] == '\0' || name[len] == '.' ||
+             (name[len] == '-' && !is_chapter))) {
             options->is_there[i] = is_chosen = true;
         }
     }

@@ -27,6 +27,7 @@ SPECIFICATIONS = (
     (r"(?:NVMe Base|NVMe|Base) 2\.0", "NVMe Base 2.0"),
     (r"OCP DC NVMe SSD 2\.0", "OCP Datacenter NVMe SSD 2.0"),
     (r"NVMe TP (\d+)", r"NVMe TP \1"),
+    (r"NVMe TCP 1\.0", "NVMe TCP Transport 1.0"),
     (r"NVMe 1\.2\.1", "NVMe Base 1.2.1"),
     (r"NVMe(?: 1\.4)?", "NVMe Base 1.4"),
     (r"NVM Command Set(?: 1\.0)?", "NVM Command Set 1.0"),
@@ -34,7 +35,7 @@ SPECIFICATIONS = (
 )
 NO_SPECIFICATION = r"data sheet$|docs/"
 CLAUSE = r"(?:(?:[A-Z]{0,2}\d+[A-Z]?|[A-Z](?=\.\d))(?:\.\d+[a-z]?)*)"
-LINE = re.compile(r"^([a-z]+\.\S+) +(\S.*?)(?:  +|$)")
+LINE = re.compile(r"^([a-z-]+\.\S+) +(\S.*?)(?:  +|$)")
 
 
 def read_list(text: str) -> list[tuple[str, str]]:

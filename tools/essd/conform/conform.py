@@ -247,7 +247,7 @@ def test_ids(program: Path, options: Options) -> list[str]:
     if done.returncode != 0:
         raise UsageError(cause_line(done.stderr or done.stdout)
                          or f"{program.name} --list: status {done.returncode}")
-    ids = re.findall(r"^([a-z]+\.[a-z0-9._-]+)", done.stdout, re.M)
+    ids = re.findall(r"^([a-z-]+\.[a-z0-9._-]+)", done.stdout, re.M)
     if not ids:
         raise UsageError("--only names no test: ./essd conform --list shows the names")
     return ids

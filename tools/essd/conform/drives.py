@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from .results import Results
 
 # Chapters that take long in QEMU, in seconds; each of the others takes about 5.
-SECONDS = {"net": 147, "cm": 71, "nvme": 62, "robust": 42, "nvmf": 34, "tcp": 30,
+SECONDS = {"net": 147, "cm": 71, "nvme": 62, "robust": 42, "nvmf": 34, "tcp": 30, "nvme-tcp": 10,
            "limits": 14, "roce": 14}
 OTHERS = 5
 

@@ -16,7 +16,7 @@ from ..base import chosen, paths
 SOURCES = "tests/conformance"
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 WORD = re.compile(r"[a-z0-9]+")
-TABLE = re.compile(r'\bCONF_TESTS\(\s*\w+\s*,\s*"(\w+)"\s*,')
+TABLE = re.compile(r'\bCONF_TESTS\(\s*\w+\s*,\s*"([\w-]+)"\s*,')
 
 
 def sources() -> list[Path]:

@@ -623,7 +623,8 @@ static void test_a_wrong_first_pdu_is_answered_with_term_req(void **state)
     world_send(w, link.peer, bytes, sizeof(bytes));
     pdu = take_pdu(w, &link);
     assert_int_equal(pdu.head.plen, 24 + 128);
-    assert_memory_equal(pdu.data, bytes, 128);
+    assert_int_equal(pdu.head.pdo, 0); /* reserved */
+    assert_memory_equal(pdu.header + PDU_TERM_LEN, bytes, 128);
     link.peer->read -= pdu.head.plen;
     check_term(w, &link, PDU_FES_UNSUPPORTED, PDU_IC_PFV);
 
