@@ -268,5 +268,6 @@ bool mgmt_counters(void *ctx, const struct json_args *args, struct json *out,
     json_end_object(out);
     put_stack_counters(out, &drive->net.stack);
     mgmt_put_tcp_counters(out, drive);
+    mgmt_put_iwarp_counters(out, drive);
     return true;
 }

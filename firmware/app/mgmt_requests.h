@@ -78,6 +78,9 @@ mgmt_handler mgmt_tcp_connections;
 struct drive;
 void mgmt_put_tcp_counters(struct json *out, const struct drive *drive);
 
+/* in mgmt_iwarp.c: the object "iwarp"; nothing if iWARP is off. */
+void mgmt_put_iwarp_counters(struct json *out, const struct drive *drive);
+
 /* in mgmt_volume.c */
 mgmt_handler mgmt_namespaces;
 

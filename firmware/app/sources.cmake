@@ -20,6 +20,7 @@ set(SOURCES
     mgmt_errors.c
     mgmt_faults.c
     mgmt_hosts.c
+    mgmt_iwarp.c
     mgmt_network.c
     mgmt_peripherals.c
     mgmt_requests.c

@@ -254,14 +254,23 @@ void rnic_set_ecn(struct verbs *verbs, bool has_cnp, bool has_dcqcn)
     mmio_write32(verbs->regs + A_RNIC_ECN, ecn_of(has_cnp, has_dcqcn));
 }
 
+static uint64_t counter_read(uintptr_t reg)
+{
+    uint32_t low = mmio_read32(reg);
+
+    return (uint64_t)mmio_read32(reg + 4) << 32 | low;
+}
+
 uint64_t rnic_counter_read(const struct verbs *verbs, unsigned int counter)
 {
-    uintptr_t reg = verbs->regs + RNIC_COUNTER_BASE + 8 * counter;
-    uint32_t low;
-
     ASSERT(counter < RNIC_COUNTERS);
-    low = mmio_read32(reg);
-    return (uint64_t)mmio_read32(reg + 4) << 32 | low;
+    return counter_read(verbs->regs + RNIC_COUNTER_BASE + 8 * counter);
+}
+
+uint64_t rnic_iw_counter_read(const struct verbs *verbs, unsigned int counter)
+{
+    ASSERT(counter < RNIC_IW_COUNTERS);
+    return counter_read(verbs->regs + RNIC_IW_COUNTER_BASE + 8 * counter);
 }
 
 /* ---- Queue pairs */

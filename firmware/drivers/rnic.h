@@ -168,4 +168,7 @@ void rnic_set_ecn(struct verbs *verbs, bool has_cnp, bool has_dcqcn);
 /* Read one of the RNIC's own counters, enum rnic_counter. */
 uint64_t rnic_counter_read(const struct verbs *verbs, unsigned int counter);
 
+/* The same of iWARP, enum rnic_iw_counter. */
+uint64_t rnic_iw_counter_read(const struct verbs *verbs, unsigned int counter);
+
 #endif

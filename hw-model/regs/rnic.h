@@ -79,6 +79,21 @@ enum rnic_counter {
     RNIC_COUNTERS,
 };
 enum { RNIC_COUNTER_BASE = 0x400 };  /* counter n at +8n */
+enum rnic_iw_counter {            /* of iWARP, in the same way */
+    RNIC_IW_COUNT_RX_FPDUS,
+    RNIC_IW_COUNT_TX_FPDUS,
+    RNIC_IW_COUNT_RX_BAD_CRC,
+    RNIC_IW_COUNT_RX_BAD_LENGTH,  /* of FPDUs */
+    RNIC_IW_COUNT_RX_REFUSED,     /* segments that ended their connection */
+    RNIC_IW_COUNT_RX_NO_BUFFER,   /* SENDs without a receive buffer */
+    RNIC_IW_COUNT_RX_TERMINATES,
+    RNIC_IW_COUNT_TX_TERMINATES,
+    RNIC_IW_COUNT_STREAMS_LOST,   /* connections that ended by themselves */
+    RNIC_IW_COUNT_CQ_OVERFLOWS,
+    RNIC_IW_COUNT_PARITY_ERRORS,
+    RNIC_IW_COUNTERS,
+};
+enum { RNIC_IW_COUNTER_BASE = 0x500 };
 
 /* ---- Hart page: one word per cache line, for one writer each. */
 enum {

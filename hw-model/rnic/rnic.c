@@ -14,6 +14,7 @@ enum {
     ID_VALUE = 0x52444d01,
     HART_END = A_RNIC_HART_PAGE_LO + RNIC_HARTS * RNIC_HART_STRIDE,
     COUNTER_END = RNIC_COUNTER_BASE + 8 * RNIC_COUNTERS,
+    IW_COUNTER_END = RNIC_IW_COUNTER_BASE + 8 * RNIC_IW_COUNTERS,
     /* Most work of one run, before other devices of this context run. */
     COMMANDS_A_RUN = 64,
     BURSTS_A_RUN = 16,
@@ -139,6 +140,11 @@ static uint32_t hart_read(const struct rnic *rnic, uint32_t offset)
     return reg == A_RNIC_HART_ENABLE ? hart->enabled : 0;
 }
 
+static uint32_t counter_half(const uint64_t *counters, uint32_t offset)
+{
+    return (uint32_t)(counters[offset / 8] >> (offset & 4 ? 32 : 0));
+}
+
 uint32_t rnic_read(struct rnic *rnic, uint32_t offset)
 {
     const struct rnic_state *s = &rnic->state;
@@ -147,9 +153,10 @@ uint32_t rnic_read(struct rnic *rnic, uint32_t offset)
         return hart_read(rnic, offset);
     }
     if (offset >= RNIC_COUNTER_BASE && offset < COUNTER_END) {
-        uint64_t count = s->roce.counters[(offset - RNIC_COUNTER_BASE) / 8];
-
-        return (uint32_t)(offset & 4 ? count >> 32 : count);
+        return counter_half(s->roce.counters, offset - RNIC_COUNTER_BASE);
+    }
+    if (offset >= RNIC_IW_COUNTER_BASE && offset < IW_COUNTER_END) {
+        return counter_half(s->iwarp.counters, offset - RNIC_IW_COUNTER_BASE);
     }
     switch (offset) {
     case A_RNIC_ID:
@@ -567,13 +574,6 @@ static bool harts_valid(const struct rnic_state *state)
 
 static bool engines_reload(struct rnic *rnic)
 {
-    const struct rdma_qp *qps = rnic->state.objects.qps;
-
-    for (unsigned int i = 0; i < RDMA_QPS; i++) {
-        if (qps[i].exists && rnic_engine(rnic, qps[i].type) == NULL) {
-            return false;
-        }
-    }
     for (unsigned int i = 0; i < RNIC_ENGINES; i++) {
         if (!rnic->engines[i].ops->reload(rnic->engines[i].ctx)) {
             return false;

@@ -5,6 +5,16 @@
  */
 #include "hw-model/rnic/rnic.h"
 
+#include "lib/regfields.h"
+#include "hw-model/regs/rnic.h"
+
+_Static_assert((int)RNIC_IW_COUNTERS == (int)IWARP_COUNTERS &&
+                   (int)RNIC_IW_COUNT_RX_REFUSED == (int)IWARP_RX_REFUSED &&
+                   (int)RNIC_IW_COUNT_TX_TERMINATES ==
+                       (int)IWARP_TX_TERMINATES &&
+                   (int)RNIC_IW_COUNT_PARITY_ERRORS == (int)IWARP_PARITY_ERRORS,
+               "one list of counters in one order");
+
 static uint64_t time_now(const struct rnic *rnic)
 {
     return rnic->env.now_ns(rnic->env.ctx);

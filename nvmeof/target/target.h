@@ -410,8 +410,7 @@ struct nvmf_qpair_params {
     uint16_t portid; /* PORTID of the address that the host uses */
     uint32_t link;   /* nvmf_address.link of that address */
     bool is_stream;  /* it runs on TCP: the drive keeps no neighbour for it */
-    uint8_t host[NVMF_ADDRESS_LEN];       /* the host's IPv6 address, or its
-                                           * IPv4-mapped one */
+    uint8_t host[NVMF_ADDRESS_LEN]; /* the host's IP address, IPv4 mapped */
     const struct nvmf_qpair_hints *hints; /* NULL if nothing is known yet */
 };
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 import uart_dialogue
 
+from essd.drive import mgmt
 from essd.instance import steps
 from essd.instance.steps import Job
 
@@ -53,6 +54,10 @@ def clean(iwarp: Job) -> Iterator[None]:
     steps.clean_host(iwarp)
 
 
+def counters(job: Job) -> dict[str, int]:
+    return dict(mgmt.ask(job.instance, "counters")["iwarp"])
+
+
 def work(job: Job, size: str = "4m") -> None:
     job.quiet(FIO.format(device=job.device(), size=size))
 
@@ -66,8 +71,15 @@ def test_discovery_lists_both_rdma_protocols(iwarp: Job) -> None:
 
 
 def test_what_a_host_writes_it_reads(iwarp: Job) -> None:
+    before = counters(iwarp)
     steps.connect(iwarp, 0)
     work(iwarp, "8m")
+    steps.disconnect(iwarp)
+    grown = {name: value - before[name] for name, value in counters(iwarp).items()
+             if value != before[name]}
+    assert set(grown) == {"fpdus-in", "fpdus-out", "requests", "accepted"}, grown
+    assert grown["fpdus-in"] > 4000 and grown["fpdus-out"] > 4000, grown
+    assert grown["requests"] == grown["accepted"] == 2, grown
 
 
 def test_a_file_system(iwarp: Job) -> None:

@@ -92,6 +92,8 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
                    ("drive", "counter"))
     tcp = counter("tcp_events", "Counters of the TCP offload engine since its start.",
                   ("drive", "counter"))
+    iwarp = counter("iwarp_events", "Counters of iWARP since the power is on, if it is on.",
+                    ("drive", "counter"))
     flash = counter("flash_events", "Counters of the NAND controller and of the "
                     "translation layer since the power is on.", ("drive", "counter"))
     free = gauge("flash_free_superblocks", "Superblocks of the NAND flash that hold "
@@ -115,7 +117,7 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
         if drive["warnings"] is not None:
             for word in dict.fromkeys((*WARNINGS.values(), *drive["warnings"])):
                 warning.add_metric([name, word], float(word in drive["warnings"]))
-        for family, key in ((media, "media"), (rnic, "rnic"), (tcp, "tcp")):
+        for family, key in ((media, "media"), (rnic, "rnic"), (tcp, "tcp"), (iwarp, "iwarp")):
             for word, value in found.get(key, {}).items():
                 family.add_metric([name, word], value)
         if "flash" not in found:
@@ -127,8 +129,8 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
         for word, value in (found["nand"] | found["ftl"]).items():
             if word not in ("free-superblocks", "dead-dies"):
                 flash.add_metric([name, word], value)
-    yield from (answers, commands, data, errors, log, warning, media, rnic, tcp, flash, free,
-                more, spare, dead)
+    yield from (answers, commands, data, errors, log, warning, media, rnic, tcp, iwarp,
+                flash, free, more, spare, dead)
 
 
 def tables(frame: dict[str, Any]) -> Iterator[Metric]:
