@@ -552,6 +552,7 @@ static enum init_result echo_start(struct drive *drive,
     const struct echo_config echo = {
         .verbs = &drive->net.verbs,
         .cm = cm_rdma(&drive->net.cm),
+        .iwarp_cm = tcp_services_iwarp(&drive->tcp),
         .memory = dram_reserve(config->dram, ECHO_MEMORY_LEN, 4096),
     };
 

@@ -265,6 +265,7 @@ static bool iwarp_init(struct drive *drive, const struct drive_config *config)
     uint8_t *memory = NULL;
     struct mpa_socket_config socket = {
         .toe = &tcp->toe,
+        .other_port = ECHO_SERVICE_PORT,
         .ring_log2 = NVME_TCP_RING_LOG2,
         .commands_left = COMMANDS_LEFT,
         .find_laddr = find_laddr,
@@ -282,6 +283,7 @@ static bool iwarp_init(struct drive *drive, const struct drive_config *config)
 
     tcp->mpa_cm = NULL;
     tcp->has_iwarp = false;
+    tcp->has_iwarp_echo = false;
     if (!config->config->network.has_nvme_iwarp) {
         return false;
     }
@@ -300,6 +302,11 @@ static bool iwarp_init(struct drive *drive, const struct drive_config *config)
     return true;
 }
 
+struct rdma_cm tcp_services_iwarp(const struct tcp_services *tcp)
+{
+    return tcp->mpa_cm != NULL ? mpa_cm_rdma(tcp->mpa_cm) : (struct rdma_cm){0};
+}
+
 void tcp_services_add_manager(struct drive *drive,
                               const struct drive_config *config,
                               struct rdma_transport_config *rdma)
@@ -308,7 +315,7 @@ void tcp_services_add_manager(struct drive *drive,
         struct rdma_manager *manager = &rdma->managers[rdma->manager_count++];
 
         *manager = rdma->managers[0];
-        manager->cm = mpa_cm_rdma(drive->tcp.mpa_cm);
+        manager->cm = tcp_services_iwarp(&drive->tcp);
         manager->qp_type = VERBS_QP_IW;
     }
 }
@@ -414,6 +421,23 @@ enum loop_work tcp_services_poll(void *ctx, struct loop_step *step)
                : LOOP_IDLE;
 }
 
+/* Open or close the port of the echo service over iWARP. */
+static void follow_echo(struct drive *drive)
+{
+    struct tcp_services *tcp = &drive->tcp;
+
+    if (drive->echo.is_on == tcp->has_iwarp_echo) {
+        return;
+    }
+    tcp->has_iwarp_echo = drive->echo.is_on;
+    if (!drive->echo.is_on) {
+        toe_unlisten(&tcp->toe, ECHO_SERVICE_PORT);
+    } else if (!toe_listen(&tcp->toe, ECHO_SERVICE_PORT)) {
+        log_line(drive->log, "echo: the engine refuses to listen on %u",
+                 ECHO_SERVICE_PORT);
+    }
+}
+
 enum loop_work tcp_services_step(void *ctx, struct loop_step *step)
 {
     struct tcp_services *tcp = services_of(ctx);
@@ -424,6 +448,7 @@ enum loop_work tcp_services_step(void *ctx, struct loop_step *step)
     update_addresses(ctx);
     loop_call_at(step, tcp_echo_step(&tcp->echo, step->now_us));
     if (tcp->has_iwarp) {
+        follow_echo(ctx);
         loop_call_at(step, mpa_cm_step(tcp->mpa_cm, step->now_us));
     }
     stop_if_unused(ctx);

@@ -34,6 +34,7 @@ struct tcp_services {
     struct mpa_socket mpa;
     struct mpa_cm *mpa_cm; /* in DRAM; NULL: iWARP is off */
     bool has_iwarp;        /* its port is open */
+    bool has_iwarp_echo;   /* that of the echo service, too */
     uint64_t now_us;       /* time of the current turn */
     bool exists;           /* the board has such an engine, and DRAM for it */
     bool is_wanted;        /* echo and discard are, by the configuration */
@@ -50,6 +51,9 @@ struct tcp_services {
 void tcp_services_add_manager(struct drive *drive,
                               const struct drive_config *config,
                               struct rdma_transport_config *rdma);
+
+/** The connection manager of iWARP; no ops: it is off. */
+struct rdma_cm tcp_services_iwarp(const struct tcp_services *tcp);
 
 /** Find the engine, and start the services that the configuration wants.
  * Whatever they lack, the drive serves its hosts by RDMA. */

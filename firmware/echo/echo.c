@@ -252,11 +252,12 @@ static void take_down(struct echo_conn *c)
     c->state = ECHO_FREE;
 }
 
-static bool make_qp(struct echo_conn *c, uint8_t max_dest_rd_atomic)
+static bool make_qp(struct echo_conn *c, enum verbs_qp_type type,
+                    uint8_t max_dest_rd_atomic)
 {
     struct verbs *verbs = c->echo->config.verbs;
     const struct verbs_qp_config config = {
-        .type = VERBS_QP_RC,
+        .type = type,
         .sq_depth = SQ_DEPTH,
         .rq_depth = ECHO_BUFFERS,
         .ops = &qp_ops,
@@ -293,7 +294,7 @@ static struct echo_conn *conn_find_free(struct echo *echo)
 }
 
 static bool bring_up(struct echo_conn *c, struct rdma_cm_conn *conn,
-                     const struct echo_req *req,
+                     enum verbs_qp_type type, const struct echo_req *req,
                      const struct rdma_cm_request *request)
 {
     uint8_t max_dest_rd_atomic = (uint8_t)MIN(
@@ -312,7 +313,7 @@ static bool bring_up(struct echo_conn *c, struct rdma_cm_conn *conn,
     if (!take_keys(c)) {
         return false;
     }
-    if (!make_qp(c, max_dest_rd_atomic)) {
+    if (!make_qp(c, type, max_dest_rd_atomic)) {
         give_keys(c);
         return false;
     }
@@ -341,7 +342,8 @@ static void accept_conn(struct echo_conn *c)
 static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
                            const struct rdma_cm_request *request)
 {
-    struct echo *echo = ctx;
+    const struct echo_listener *listener = ctx;
+    struct echo *echo = listener->echo;
     struct echo_conn *c = conn_find_free(echo);
     struct echo_req req;
 
@@ -357,7 +359,7 @@ static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
         conn->ops->reject(conn, RDMA_CM_REJECT_USER, NULL, 0);
         return;
     }
-    if (c == NULL || !bring_up(c, conn, &req, request)) {
+    if (c == NULL || !bring_up(c, conn, listener->qp_type, &req, request)) {
         echo->counters.refused++;
         conn->ops->reject(conn, RDMA_CM_REJECT_NO_RESOURCES, NULL, 0);
         return;
@@ -396,12 +398,21 @@ void echo_init(struct echo *echo, const struct echo_config *config)
     }
 }
 
+/* Take requests from a manager, if there is one. */
+static bool listen_at(struct echo *echo, unsigned int i,
+                      const struct rdma_cm *cm, enum verbs_qp_type type)
+{
+    echo->listeners[i] = (struct echo_listener){echo, type};
+    return cm->ops == NULL ||
+           cm->ops->listen(cm->cm, ECHO_SERVICE_PORT, &conn_events,
+                           &echo->listeners[i]);
+}
+
 bool echo_switch(struct echo *echo, bool is_on)
 {
     if (is_on && !echo->is_listening) {
-        const struct rdma_cm *cm = &echo->config.cm;
-
-        if (!cm->ops->listen(cm->cm, ECHO_SERVICE_PORT, &conn_events, echo)) {
+        if (!listen_at(echo, 0, &echo->config.cm, VERBS_QP_RC) ||
+            !listen_at(echo, 1, &echo->config.iwarp_cm, VERBS_QP_IW)) {
             return false;
         }
         echo->is_listening = true;

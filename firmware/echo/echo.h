@@ -27,6 +27,7 @@
 
 enum {
     ECHO_SERVICE_PORT = 7174,
+    ECHO_MANAGERS = 2, /* of connections: one for each RDMA protocol */
     ECHO_CONNS = 4,
     ECHO_PING_MAX = 65536, /* in bytes; rping's own limit */
     ECHO_REGION_LEN = 65536,
@@ -64,8 +65,9 @@ enum echo_phase {
 
 struct echo_config {
     struct verbs *verbs;
-    struct rdma_cm cm; /* connection manager */
-    void *memory;      /* ECHO_MEMORY_LEN bytes of DRAM */
+    struct rdma_cm cm;       /* connection manager of RoCE */
+    struct rdma_cm iwarp_cm; /* that of iWARP; no ops: there is none */
+    void *memory;            /* ECHO_MEMORY_LEN bytes of DRAM */
 };
 
 struct echo_counters {
@@ -106,12 +108,19 @@ struct echo_conn {
     struct echo_held held[ECHO_BUFFERS];
 };
 
+/* What a manager's requests come with. */
+struct echo_listener {
+    struct echo *echo;
+    enum verbs_qp_type qp_type;
+};
+
 /* Treat as opaque, except for the counters. */
 struct echo {
     struct echo_config config;
     uint64_t now_us;
     bool is_on;
     bool is_listening;
+    struct echo_listener listeners[ECHO_MANAGERS];
     struct echo_counters counters;
     struct echo_conn conns[ECHO_CONNS];
 };

@@ -117,7 +117,8 @@ static void hand_over(struct mpa_socket *socket, uint16_t slot,
     struct nvme_tcp_peer peer = {.laddr = socket->peer_of[slot].laddr};
 
     socket->is_used[slot] = false;
-    if (socket->nvme == NULL) {
+    if (socket->nvme == NULL ||
+        socket->peer_of[slot].local_port != MPA_SOCKET_PORT) {
         must_post(toe_abort(socket->config.toe, socket->tid_of[slot], 0));
         return;
     }
@@ -164,7 +165,8 @@ bool mpa_socket_take(struct mpa_socket *socket, const struct toe_entry *entry)
     uint16_t slot = slot_of(entry->tid);
 
     if (entry->kind == TOE_KIND_ASKED) {
-        if (entry->port != MPA_SOCKET_PORT) {
+        if (entry->port != MPA_SOCKET_PORT &&
+            entry->port != socket->config.other_port) {
             return false;
         }
         take_asked(socket, entry);

@@ -25,8 +25,9 @@ _Static_assert((int)MPA_CM_CONNS == (int)TOE_SLOTS,
 
 struct mpa_socket_config {
     struct toe *toe;
-    struct mpa_cm *cm; /* it may be initialised later */
-    uint8_t *rings;    /* that of slot n at n << ring_log2, 64-byte aligned */
+    struct mpa_cm *cm;   /* it may be initialised later */
+    uint16_t other_port; /* of iWARP alone, beside MPA_SOCKET_PORT; 0: none */
+    uint8_t *rings;      /* that of slot n at n << ring_log2, 64-byte aligned */
     uint8_t ring_log2;
     /* Commands that are left to others: those of iWARP wait. */
     uint32_t commands_left;

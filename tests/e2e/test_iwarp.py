@@ -134,6 +134,18 @@ def test_roce_and_iwarp_are_paths_of_one_device(iwarp: Job) -> None:
     use(iwarp, 1, "siw")
 
 
+def test_rping(iwarp: Job) -> None:
+    """The echo service: SEND, READ and WRITE by a stock program, in both directions."""
+    assert uart_dialogue.ask(iwarp.instance, "echo on")
+    for size in (64, 4096, 65535):
+        said = iwarp.quiet(f"timeout 60 rping -c -a {iwarp.addresses[0]} -p 7174 -C 20 -v -V "
+                           f"-S {size} 2>&1")
+        assert said.count("ping data: rdma-ping-") == 20, said
+    assert uart_dialogue.ask(iwarp.instance, "echo off")
+    assert iwarp.result(f"timeout 20 rping -c -a {iwarp.addresses[0]} -p 7174 -C 1 2>&1",
+                        check=False).status != 0
+
+
 def test_a_power_cut(iwarp: Job) -> None:
     """The host connects again, and reads what was flushed."""
     options = "--ctrl-loss-tmo=60 --reconnect-delay=1 --keep-alive-tmo=2"

@@ -20,7 +20,7 @@ from kernel_peer import LIMIT_S, Host, connect, main, run, wait_closed
 HOSTS: tuple[Host, ...] = (
     ("10.77.0.2", socket.AF_INET), ("fd00:0:0:1::1", socket.AF_INET6),
     ("10.78.0.2", socket.AF_INET), ("fd00:0:0:2::1", socket.AF_INET6))
-PORT = 4420
+PORT, ECHO = 4420, 7174
 DISCOVERY = b"nqn.2014-08.org.nvmexpress.discovery"
 WRITE, READ_REQUEST, READ_RESPONSE, SEND, SEND_INV, TERMINATE = 0, 1, 2, 3, 4, 7
 TAGGED, LAST = 0x80, 0x40
@@ -203,10 +203,24 @@ def nvme_tcp(host: Host) -> None:
         assert answer[:3] == b"\x01\0\x80", answer
 
 
+def ping(host: Host) -> None:
+    """The echo service over iWARP: the drive reads a source, and writes a sink."""
+    with connect(host, ECHO) as sock:
+        peer = Peer(sock)
+        assert not peer.set_up(b"")[16] & 0x20
+        source = bytes(n * 7 & 0xff for n in range(10_000))
+        peer.memory = {CONNECT_STAG: bytearray(source), LOG_STAG: bytearray(len(source))}
+        for stag in (CONNECT_STAG, LOG_STAG):
+            peer.send(struct.pack(">QII", BASE, stag, len(source)))
+            assert peer.completion() == bytes(16)
+        assert peer.memory[LOG_STAG] == source
+
+
 def exercise() -> None:
     for host in HOSTS:
         discovery(host)
         nvme_tcp(host)
+        ping(host)
     refusals()
     wait_closed()
 

@@ -185,6 +185,7 @@ int main(int argc, char **argv)
                 .has_ipv6 = true,
             },
         .medium = &medium,
+        .has_echo = true,
         .has_tcp_echo = true,
         .has_nvme_tcp = true,
         .has_nvme_iwarp = true,
