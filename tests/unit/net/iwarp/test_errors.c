@@ -451,6 +451,29 @@ static void test_a_terminate_waits_two_seconds_for_its_ack(void **state)
     iw_expect_event(side, RDMA_EVENT_QP_FATAL, VERBS_WC_BAD_RESPONSE);
 }
 
+/* What was announced before it may still be fetched again. */
+static void test_nothing_is_flushed_before_the_terminate_has_come(void **state)
+{
+    const struct ddp wrong = iw_send_ddp(9, 0, true);
+    struct iw_wc wc;
+
+    (void)state;
+    bed->no_mute = true;
+    iw_raw(bed);
+    bed->holds_acks = true;
+    iw_recv(side, 1, 0, BUFFER);
+    iw_send(side, &(struct iw_wr){.opcode = VERBS_WR_SEND, .wr_id = 2});
+    iw_give_fpdu(bed, &wrong, zeros, 1);
+    iwarp_acked(&side->iwarp, IW_SLOT, (uint32_t)side->announced - 1,
+                bed->now_ns);
+    iw_expect_wc(side, 2, VERBS_WC_SUCCESS);
+    assert_false(iw_poll(side, &wc));
+    assert_int_equal(iw_state(side), VERBS_QPS_RTS);
+    iwarp_acked(&side->iwarp, IW_SLOT, 1, bed->now_ns);
+    iw_expect_wc(side, 1, VERBS_WC_FLUSHED);
+    assert_int_equal(iw_state(side), VERBS_QPS_ERROR);
+}
+
 static void test_the_end_of_the_stream_ends_terminating(void **state)
 {
     const struct ddp wrong = iw_send_ddp(9, 0, true);

@@ -272,6 +272,26 @@ static void test_segments_hold_whole_fpdus(void **state)
     assert_int_equal(len, 1448);
 }
 
+static void test_a_part_of_an_fpdu_waits_for_its_own_segment(void **state)
+{
+    struct rdma_stream_piece pieces[RDMA_STREAM_PIECES];
+    uint32_t len = 0;
+    unsigned int n;
+
+    (void)state;
+    iw_raw(bed);
+    bed->holds_acks = true;
+    iw_post(side, &(struct iw_wr){.opcode = VERBS_WR_SEND, .len = 16});
+    iw_post(side, &(struct iw_wr){.opcode = VERBS_WR_WRITE, .len = 4096});
+    iw_ring(side);
+    iw_run(bed);
+    n = iwarp_fetch(&side->iwarp, IW_SLOT, 0, 1448, pieces);
+    for (unsigned int i = 0; i < n; i++) {
+        len += pieces[i].len_bytes;
+    }
+    assert_int_equal(len, mpa_fpdu_bytes(DDP_UNTAGGED_LEN + 16));
+}
+
 /* Whatever pieces TCP asks for, and however often, it gets the same bytes. */
 static void test_bytes_can_be_fetched_again_in_any_pieces(void **state)
 {
@@ -744,7 +764,7 @@ static void test_a_destroyed_queue_pair_resets_unread_bytes(void **state)
     bed->holds_acks = true;
     iw_send(side, &(struct iw_wr){.opcode = VERBS_WR_SEND});
     iwarp_engine_ops.qp_destroy(&side->iwarp, IW_SLOT);
-    assert_true(side->has_rst && !side->is_attached);
+    assert_true(side->has_rst && !side->has_fin && !side->is_attached);
     assert_false(side->objects->qps[IW_SLOT].exists);
     iw_run(bed);
 }
