@@ -25,6 +25,9 @@
     X(tcp_loss) \
     X(tcp_frame) \
     X(tcp_many) \
+    X(iwarp_setup) \
+    X(iwarp_segment) \
+    X(iwarp_nvme) \
     X(roce_order) \
     X(roce_send) \
     X(roce_rdma) \
