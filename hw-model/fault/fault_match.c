@@ -279,7 +279,8 @@ struct fault_verdict fault_judge_request(struct fault_table *table,
         struct fault_rule *rule = &table->rules[i];
 
         if (rule_is_for(rule, FAULT_RDMA) && rule->action != FAULT_TRANSFER &&
-            (rule->ops & request) && (rule->qpn == 0 || rule->qpn == qpn) &&
+            rule->action != FAULT_CHECKSUM && (rule->ops & request) &&
+            (rule->qpn == 0 || rule->qpn == qpn) &&
             rule_fires(rule, &verdict)) {
             break;
         }
@@ -303,6 +304,22 @@ bool fault_judge_transfer(struct fault_table *table, uint32_t qpn,
         }
     }
     return verdict.action == FAULT_TRANSFER;
+}
+
+bool fault_judge_fpdu(struct fault_table *table, uint32_t qpn)
+{
+    struct fault_verdict verdict = {0};
+
+    for (unsigned int i = 0; i < FAULT_RULES; i++) {
+        struct fault_rule *rule = &table->rules[i];
+
+        if (rule_is_for(rule, FAULT_RDMA) && rule->action == FAULT_CHECKSUM &&
+            (rule->qpn == 0 || rule->qpn == qpn) &&
+            rule_fires(rule, &verdict)) {
+            break;
+        }
+    }
+    return verdict.action == FAULT_CHECKSUM;
 }
 
 static bool place_matches(const struct fault_rule *rule, const int32_t *place)

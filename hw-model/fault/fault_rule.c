@@ -272,7 +272,7 @@ static bool site_can_do(enum fault_site site, enum fault_action action)
         [FAULT_NAND] = BIT(FAULT_ERROR) | BIT(FAULT_BITS) | BIT(FAULT_DIE) |
                        BIT(FAULT_TRANSFER) | BIT(FAULT_POWER_CUT),
         [FAULT_RDMA] = BIT(FAULT_NAK) | BIT(FAULT_RNR) | BIT(FAULT_TRANSFER) |
-                       BIT(FAULT_POWER_CUT),
+                       BIT(FAULT_CHECKSUM) | BIT(FAULT_POWER_CUT),
     };
 
     return (can[site] & BIT(action)) != 0;

@@ -47,7 +47,8 @@ enum fault_action {
                         DRAM and RNIC */
     FAULT_POWER_CUT, /* any: the machine's power fails at this instant; nand:
                         the argument is enum fault_moment */
-    FAULT_CHECKSUM,  /* wire: the checksum of a TCP segment is wrong */
+    FAULT_CHECKSUM,  /* wire: the checksum of a TCP segment is wrong; rdma: the
+                        CRC of an FPDU of a host */
     FAULT_ZERO_WINDOW, /* wire: a TCP segment announces window 0 */
     FAULT_ACTIONS
 };
@@ -196,8 +197,8 @@ struct fault_verdict fault_judge_media(struct fault_table *table,
 MUST_USE uint32_t fault_judge_cache(struct fault_table *table, uint64_t first,
                                     uint64_t end);
 
-/** Judge a request message of a queue pair, by all rdma rules except those that
- * make transfers fail. */
+/** Judge a request message of a queue pair, by all rdma rules except those of
+ * transfers and FPDUs. */
 struct fault_verdict fault_judge_request(struct fault_table *table,
                                          uint32_t qpn,
                                          enum fault_request request);
@@ -206,6 +207,10 @@ struct fault_verdict fault_judge_request(struct fault_table *table,
  * the data has a parity error */
 MUST_USE bool fault_judge_transfer(struct fault_table *table, uint32_t qpn,
                                    enum fault_direction direction);
+
+/** Judge an FPDU of iWARP that a host has sent. @return whether its CRC is to
+ * be wrong */
+MUST_USE bool fault_judge_fpdu(struct fault_table *table, uint32_t qpn);
 
 /**
  * Judge a stage of an operation of the NAND array.

@@ -34,6 +34,7 @@
 #include "essd_faults.h"
 #include "essd_mgmt.h"
 #include "hw-model/rnic/rnic.h"
+#include "net/wire/ddp.h"
 #include "net/wire/roce_ext.h"
 #include "net/wire/roce_opcode.h"
 
@@ -47,6 +48,7 @@ struct EssdRnicState {
     struct rnic rnic;
     struct fault_table *faults;
     struct roce_fault_hook fault_hook;
+    struct iwarp_fault_hook iwarp_hook;
     Notifier faults_changed;
 };
 
@@ -178,6 +180,47 @@ static uint8_t essd_rnic_judge(void *ctx, uint32_t qpn, uint8_t opcode)
     }
 }
 
+static enum fault_request essd_rnic_iwarp_kind(uint8_t opcode)
+{
+    switch (opcode) {
+    case RDMAP_READ_REQUEST:
+        return FAULT_REQUEST_READ;
+    case RDMAP_WRITE:
+        return FAULT_REQUEST_WRITE;
+    default:
+        return FAULT_REQUEST_SEND;
+    }
+}
+
+static int essd_rnic_judge_iwarp(void *ctx, uint32_t qpn, uint8_t opcode)
+{
+    EssdRnicState *s = ctx;
+    struct fault_verdict verdict =
+        fault_judge_request(s->faults, qpn, essd_rnic_iwarp_kind(opcode));
+
+    switch (verdict.action) {
+    case FAULT_NAK:
+        return verdict.argument == AETH_NAK_INVALID_REQUEST ? RDMAP_BAD_OPCODE
+               : verdict.argument == AETH_NAK_REMOTE_ACCESS
+                   ? RDMAP_PROTECT_ACCESS
+                   : RDMAP_CATASTROPHIC;
+    case FAULT_RNR:
+        return DDP_UNTAGGED_NO_BUFFER;
+    case FAULT_POWER_CUT:
+        essd_faults_power_cut(NULL, verdict.id);
+        return IWARP_EXECUTE;
+    default:
+        return IWARP_EXECUTE;
+    }
+}
+
+static bool essd_rnic_judge_fpdu(void *ctx, uint32_t qpn)
+{
+    EssdRnicState *s = ctx;
+
+    return fault_judge_fpdu(s->faults, qpn);
+}
+
 static bool essd_rnic_judge_transfer(void *ctx, uint32_t qpn, bool is_to_dram)
 {
     EssdRnicState *s = ctx;
@@ -190,9 +233,10 @@ static void essd_rnic_faults_changed(Notifier *notifier, void *data)
 {
     EssdRnicState *s = container_of(notifier, EssdRnicState, faults_changed);
 
-    rnic_set_faults(&s->rnic, fault_table_has(s->faults, FAULT_RDMA)
-                                  ? &s->fault_hook
-                                  : NULL);
+    bool has_rules = fault_table_has(s->faults, FAULT_RDMA);
+
+    rnic_set_faults(&s->rnic, has_rules ? &s->fault_hook : NULL);
+    rnic_set_iwarp_faults(&s->rnic, has_rules ? &s->iwarp_hook : NULL);
 }
 
 static void essd_rnic_realize(DeviceState *dev, Error **errp)
@@ -212,6 +256,12 @@ static void essd_rnic_realize(DeviceState *dev, Error **errp)
     s->fault_hook = (struct roce_fault_hook){
         .ctx = s,
         .judge = essd_rnic_judge,
+        .judge_transfer = essd_rnic_judge_transfer,
+    };
+    s->iwarp_hook = (struct iwarp_fault_hook){
+        .ctx = s,
+        .judge = essd_rnic_judge_iwarp,
+        .judge_fpdu = essd_rnic_judge_fpdu,
         .judge_transfer = essd_rnic_judge_transfer,
     };
     s->faults_changed.notify = essd_rnic_faults_changed;

@@ -76,6 +76,10 @@ void rnic_attach_port(struct rnic *rnic, unsigned int port,
 /** Set the fault rules that RoCE asks; NULL: none.  They outlive the RNIC. */
 void rnic_set_faults(struct rnic *rnic, const struct roce_fault_hook *hook);
 
+/** The same for iWARP. */
+void rnic_set_iwarp_faults(struct rnic *rnic,
+                           const struct iwarp_fault_hook *hook);
+
 /**
  * Set the TCP connections of iWARP's queue pairs; copied.  Their owner calls
  * the functions of rnic_stream_user().  Without them, no queue pair of iWARP

@@ -37,6 +37,7 @@ enum {
     IWARP_MAX_FPDU = 16 * 1024,    /* longest FPDU that is sent or accepted */
     IWARP_WINDOW = 256 * 1024,     /* announced bytes without an ACK */
     IWARP_QUANTUM = 16,            /* announcements of a QP in its turn */
+    IWARP_EXECUTE = -1,            /* of a fault hook */
     IWARP_TERMINATE_MS = 2000,     /* longest wait for the ACK of a Terminate */
 };
 
@@ -178,6 +179,11 @@ struct iwarp_state {
 /* Faults on demand. */
 struct iwarp_fault_hook {
     void *ctx;
+
+    /* @return the error (enum rdmap_error) of a Terminate to send in place of
+     *  executing the message of the peer that begins, or segment of a WRITE,
+     *  with this opcode (enum rdmap_opcode); IWARP_EXECUTE: execute it */
+    int (*judge)(void *ctx, uint32_t qpn, uint8_t opcode);
 
     /* @return whether the CRC of an FPDU that was received is to be wrong */
     bool (*judge_fpdu)(void *ctx, uint32_t qpn);

@@ -63,6 +63,24 @@ static bool check_rdmap(const struct iwarp_segment *segment,
     return true;
 }
 
+/* A message that begins may be refused on demand. */
+static bool judge_message(const struct iwarp *iwarp, uint32_t slot,
+                          const struct iwarp_segment *segment,
+                          struct iwarp_fault *fault)
+{
+    const struct ddp *ddp = &segment->ddp;
+    int error;
+
+    if (iwarp->faults == NULL || ddp->opcode == RDMAP_READ_RESPONSE ||
+        ddp->opcode == RDMAP_TERMINATE || (!ddp->is_tagged && ddp->mo != 0)) {
+        return true;
+    }
+    error = iwarp->faults->judge(iwarp->faults->ctx,
+                                 iwarp->objects->qps[slot].qpn, ddp->opcode);
+    return error == IWARP_EXECUTE ||
+           iwarp_refuse(fault, VERBS_WC_BAD_RESPONSE, (enum rdmap_error)error);
+}
+
 /* The first FPDU tells that the peer is ready. */
 static void note_heard(struct iwarp *iwarp, uint32_t slot)
 {
@@ -94,6 +112,7 @@ static void take_segment(struct iwarp *iwarp, uint32_t slot,
     segment.payload = ulpdu->data + header;
     segment.len = ulpdu->len_bytes - header;
     if (check_ddp(&segment, &fault) && check_rdmap(&segment, &fault) &&
+        judge_message(iwarp, slot, &segment, &fault) &&
         ops[segment.ddp.opcode].take(iwarp, slot, &segment, &fault)) {
         if (iwarp_qp(iwarp, slot)->stage == IWARP_OPEN) {
             note_heard(iwarp, slot);

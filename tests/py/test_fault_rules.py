@@ -46,6 +46,8 @@ LINES = {
         "id=1 site=rdma do=rnr argument=14 ops=1 qpn=2053 chance=2147483648 seed=4",
     "rdma direction=in qpn=0x805 do transfer":
         "id=1 site=rdma do=transfer argument=0 directions=1 qpn=2053",
+    "rdma qpn=0x805 when nth=2 do bad-checksum":
+        "id=1 site=rdma do=bad-checksum argument=0 qpn=2053 nth=2",
     "rdma do nak=remote-access": "id=1 site=rdma do=nak argument=2",
     "media operation=read,flush lba=8-15 when every=3 after=2 times=4 do error":
         "id=1 site=media do=error argument=0 ops=9 first=4096 end=8192 every=3 after=2 "
@@ -130,6 +132,10 @@ def test_a_rule_is_translated_for_the_firmware() -> None:
      "internal-error,drn: unknown name; did you mean internal-error?"),
     ("rdma do nak=remote", "remote: unknown NAK; did you mean remote-access?"),
     ("rdma request=send do transfer", "request: an rdma rule with transfer has no such key"),
+    ("rdma request=send do bad-checksum",
+     "request: an rdma rule with bad-checksum has no such key"),
+    ("rdma direction=in do bad-checksum",
+     "direction: an rdma rule with bad-checksum has no such key"),
     ("rdma direction=out do rnr", "direction: an rdma rule with rnr has no such key"),
     ("rdma do rnr=32", "32 is not between 0 and 31"),
     ("media operation=write do bits=2",

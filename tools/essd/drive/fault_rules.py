@@ -246,7 +246,8 @@ ACTIONS: dict[str, dict[str, str]] = {      # and what the argument is
     "wire": {"drop": "", "corrupt": "[bit]", "duplicate": "", "delay": "duration",
              "reorder": "[frames]", "bad-checksum": "", "zero-window": "",
              "power-cut": ""},
-    "rdma": {"nak": "nak", "rnr": "[timer]", "transfer": "", "power-cut": ""},
+    "rdma": {"nak": "nak", "rnr": "[timer]", "transfer": "", "bad-checksum": "",
+             "power-cut": ""},
     "nvme": {"status": "status", "delay": "duration", "drop": ""},
     "media": {"error": "", "bits": "bits", "delay": "duration", "stuck": "",
               "power-cut": ""},
@@ -306,15 +307,17 @@ class Rule:
     def check_event(self) -> None:
         """The keys of a rule fit its event, which some actions decide: a message or a
         packet's data for rdma, a request or a read of the cache for media."""
-        other = ""
+        others: tuple[str, ...] = ()
         if self.site == "rdma":
-            other = "request" if self.action == "transfer" else "direction"
+            others = {"transfer": ("request",), "bad-checksum": ("request", "direction")
+                      }.get(self.action, ("direction",))
         if self.site == "media" and self.action == "bits":
-            other = "operation"
-        if other in self.match:
-            article = "an" if self.site == "rdma" else "a"
-            raise Wrong(f"{other}: {article} {self.site} rule with {self.action} has "
-                        "no such key", other)
+            others = ("operation",)
+        for other in others:
+            if other in self.match:
+                article = "an" if self.site == "rdma" else "a"
+                raise Wrong(f"{other}: {article} {self.site} rule with {self.action} has "
+                            "no such key", other)
 
     def check_argument(self) -> None:
         kind = ACTIONS[self.site][self.action]

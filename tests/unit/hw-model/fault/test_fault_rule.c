@@ -452,6 +452,21 @@ static void test_rules_of_rdma_know_queue_pairs_and_requests(void **state)
                      FAULT_NAK);
 }
 
+static void test_rules_of_rdma_judge_fpdus(void **state)
+{
+    struct fault_table table = {0};
+
+    (void)state;
+    add_rule(&table, "id=1 site=rdma do=bad-checksum argument=0 qpn=5 nth=2");
+    assert_false(fault_judge_fpdu(&table, 6));
+    assert_false(fault_judge_fpdu(&table, 5));
+    assert_int_equal(fault_judge_request(&table, 5, FAULT_REQUEST_SEND).action,
+                     FAULT_NONE);
+    assert_false(fault_judge_transfer(&table, 5, FAULT_IN));
+    assert_true(fault_judge_fpdu(&table, 5));
+    assert_false(fault_judge_fpdu(&table, 5));
+}
+
 static void test_rules_of_rdma_know_the_direction_of_transfers(void **state)
 {
     struct fault_table table = {0};

@@ -540,3 +540,112 @@ static void test_a_terminate_ends_a_long_message_between_fpdus(void **state)
     iw_expect_wc(side, 3, VERBS_WC_FLUSHED);
     assert_true(side->has_fin && !side->has_rst);
 }
+
+/* ---- Faults on demand. */
+
+struct plan {
+    uint8_t opcode; /* that is refused */
+    bool has_bad_crc;
+    bool is_to_dram, is_from_dram; /* which transfers fail */
+    unsigned int asked;
+};
+
+static int judge_message(void *ctx, uint32_t qpn, uint8_t opcode)
+{
+    struct plan *plan = ctx;
+
+    assert_int_equal(qpn, IW_QPN);
+    plan->asked++;
+    return opcode == plan->opcode ? RDMAP_PROTECT_ACCESS : IWARP_EXECUTE;
+}
+
+static bool judge_fpdu(void *ctx, uint32_t qpn)
+{
+    assert_int_equal(qpn, IW_QPN);
+    return ((struct plan *)ctx)->has_bad_crc;
+}
+
+static bool judge_transfer(void *ctx, uint32_t qpn, bool is_to_dram)
+{
+    const struct plan *plan = ctx;
+
+    assert_int_equal(qpn, IW_QPN);
+    return is_to_dram ? plan->is_to_dram : plan->is_from_dram;
+}
+
+static void set_plan(struct iwarp_fault_hook *hook, struct plan *plan)
+{
+    *hook = (struct iwarp_fault_hook){plan, judge_message, judge_fpdu,
+                                      judge_transfer};
+    side->iwarp.faults = hook;
+}
+
+static void test_a_message_is_refused_on_demand(void **state)
+{
+    const struct ddp first = iw_send_ddp(1, 0, false);
+    const struct ddp last = iw_send_ddp(1, 4, true);
+    const struct ddp write = iw_write_ddp(IW_REMOTE_KEY, IW_DATA_ADDR);
+    struct plan plan = {.opcode = RDMAP_WRITE};
+    struct iwarp_fault_hook hook;
+
+    (void)state;
+    set_plan(&hook, &plan);
+    iw_raw(bed);
+    iw_recv(side, 1, 0, BUFFER);
+    iw_give_fpdu(bed, &first, zeros, 4);
+    iw_give_fpdu(bed, &last, zeros, 4);
+    iw_expect_wc(side, 1, VERBS_WC_SUCCESS);
+    assert_int_equal(plan.asked, 1);
+    iw_give_fpdu(bed, &write, zeros, 4);
+    iw_expect_terminate(bed, RDMAP_PROTECT_ACCESS, VERBS_WC_BAD_RESPONSE);
+}
+
+static void test_a_crc_is_wrong_on_demand(void **state)
+{
+    const struct ddp write = iw_write_ddp(1, 0);
+    struct plan plan = {.opcode = 99, .has_bad_crc = true};
+    struct iwarp_fault_hook hook;
+
+    (void)state;
+    set_plan(&hook, &plan);
+    iw_raw(bed);
+    iw_give_fpdu(bed, &write, NULL, 0);
+    iw_expect_terminate(bed, MPA_ERROR_CRC, VERBS_WC_BAD_RESPONSE);
+}
+
+static void expect_parity_error(uint32_t direction)
+{
+    struct iw_event event;
+
+    do {
+        assert_true(iw_poll_event(side, &event));
+    } while (event.type != RDMA_EVENT_PARITY_ERROR);
+    assert_int_equal(event.info, direction);
+    iw_expect_event(side, RDMA_EVENT_QP_FATAL, VERBS_WC_LOCAL_PROTECTION);
+    assert_int_equal(iw_counter(side, IWARP_PARITY_ERRORS), 1);
+}
+
+/* Data with a parity error are not used, and not sent. */
+static void test_transfers_fail_on_demand(void **state)
+{
+    const struct ddp write = iw_write_ddp(IW_REMOTE_KEY, IW_DATA_ADDR);
+    struct plan plan = {.opcode = 99, .is_to_dram = true};
+    struct iwarp_fault_hook hook;
+
+    set_plan(&hook, &plan);
+    iw_raw(bed);
+    memset(iw_data(side, 0), 0x5a, 4);
+    iw_give_fpdu(bed, &write, zeros, 4);
+    assert_int_equal(*iw_data(side, 0), 0x5a);
+    expect_parity_error(RDMA_TO_DRAM);
+    (void)teardown(state);
+    (void)setup(state);
+    bed->no_mute = true;
+    plan = (struct plan){.opcode = 99, .is_from_dram = true};
+    set_plan(&hook, &plan);
+    iw_raw(bed);
+    iw_send(side, &(struct iw_wr){.opcode = VERBS_WR_SEND, .len = 4});
+    assert_int_equal(side->fetched, 0);
+    assert_true(side->has_rst);
+    expect_parity_error(RDMA_FROM_DRAM);
+}
