@@ -11,22 +11,15 @@
  */
 #include "net/iwarp/internal.h"
 
+#include "lib/random.h"
+
 /* ---- Keys of READs: a peer can use one only while it is outstanding, on its
  * own connection, and for the next byte of its response. */
 
 static uint32_t next_key(struct iwarp_qp *qp, uint16_t index)
 {
-    uint64_t z;
-
-    /* SplitMix64: enough to make the keys of two connections, or of a READ and
-     * an earlier one, differ. */
-    qp->keys += UINT64_C(0x9e3779b97f4a7c15);
-    z = qp->keys;
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    z ^= z >> 31;
     return IWARP_SINK_KEY | (uint32_t)(index % IWARP_INFLIGHT) << 24 |
-           (uint32_t)(z >> 40);
+           (uint32_t)(random_next(&qp->keys) >> 40);
 }
 
 struct iwarp_sent *iwarp_open_read(struct iwarp_qp *qp)

@@ -106,6 +106,8 @@ struct iw_event {
 struct iw_bed *iw_new(void);
 void iw_free(struct iw_bed *bed);
 
+/* Make side 1, which iw_connect() does otherwise. */
+void iw_second(struct iw_bed *bed);
 /* Create and connect the queue pairs, up to RTS. */
 void iw_connect(struct iw_bed *bed);
 /* The same for side 0 only: the test is the peer. */
