@@ -545,12 +545,6 @@ void rnic_set_faults(struct rnic *rnic, const struct roce_fault_hook *hook)
     rnic->roce.faults = hook;
 }
 
-void rnic_set_iwarp_faults(struct rnic *rnic,
-                           const struct iwarp_fault_hook *hook)
-{
-    rnic->iwarp.faults = hook;
-}
-
 void rnic_init(struct rnic *rnic, const struct rnic_config *config)
 {
     rnic->env = config->env;

@@ -96,3 +96,9 @@ void rnic_init_iwarp(struct rnic *rnic, const struct rnic_config *config)
     iwarp->streams = NULL;
     rnic->engines[1] = (struct rdma_engine){&iwarp_engine_ops, iwarp};
 }
+
+void rnic_set_iwarp_faults(struct rnic *rnic,
+                           const struct iwarp_fault_hook *hook)
+{
+    rnic->iwarp.faults = hook;
+}
