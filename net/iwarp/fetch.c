@@ -44,7 +44,7 @@ static uint8_t *take_scratch(struct answer *answer, uint32_t len)
 {
     uint8_t *at = answer->iwarp->scratch + answer->scratch_used;
 
-    if (len > IWARP_MAX_FPDU - answer->scratch_used) {
+    if (len > IWARP_SCRATCH - answer->scratch_used) {
         return NULL;
     }
     answer->scratch_used += len;

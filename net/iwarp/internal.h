@@ -157,6 +157,13 @@ enum iwarp_access {
     IWARP_ACCESS_MEMORY, /* not in DRAM, or an error that is ours */
 };
 
+/* What the queue pair's user is told: an error of the memory is ours. */
+static inline enum verbs_wc_status iwarp_access_status(enum iwarp_access access)
+{
+    return access == IWARP_ACCESS_MEMORY ? VERBS_WC_LOCAL_PROTECTION
+                                         : VERBS_WC_REMOTE_ACCESS;
+}
+
 /**
  * Find bytes of a region for the peer.
  *

@@ -35,10 +35,11 @@ enum {
     IWARP_MAX_RD_ATOMIC = 128,     /* ORD: outstanding READs of a QP of ours */
     IWARP_MAX_MSG = 0x80000000u,   /* largest message: 2 GiB */
     IWARP_MAX_FPDU = 16 * 1024,    /* longest FPDU that is sent or accepted */
-    IWARP_WINDOW = 256 * 1024,     /* announced bytes without an ACK */
-    IWARP_QUANTUM = 16,            /* announcements of a QP in its turn */
-    IWARP_EXECUTE = -1,            /* of a fault hook */
-    IWARP_TERMINATE_MS = 2000,     /* longest wait for the ACK of a Terminate */
+    IWARP_SCRATCH = IWARP_MAX_FPDU + 1024, /* and headers of others */
+    IWARP_WINDOW = 256 * 1024,             /* announced bytes without an ACK */
+    IWARP_QUANTUM = 16,        /* announcements of a QP in its turn */
+    IWARP_EXECUTE = -1,        /* of a fault hook */
+    IWARP_TERMINATE_MS = 2000, /* longest wait for the ACK of a Terminate */
 };
 
 enum iwarp_counter {
@@ -202,7 +203,7 @@ struct iwarp {
     const struct rdma_streams *streams;    /* NULL: RTR is refused */
     struct rdma_dram dram;
     uint64_t now_ns; /* time of the call in progress */
-    uint8_t scratch[IWARP_MAX_FPDU];
+    uint8_t scratch[IWARP_SCRATCH];
 };
 
 /* iWARP as an engine of the RNIC; its context is a struct iwarp.  It serves the

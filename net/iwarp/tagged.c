@@ -29,7 +29,7 @@ bool iwarp_take_write(struct iwarp *iwarp, uint32_t slot,
         iwarp_map_remote(iwarp, slot, VERBS_ACCESS_REMOTE_WRITE,
                          segment->ddp.stag, segment->ddp.to, segment->len, &to);
     if (access != IWARP_ACCESS_OK) {
-        return iwarp_refuse(fault, VERBS_WC_REMOTE_ACCESS, errors[access]);
+        return iwarp_refuse(fault, iwarp_access_status(access), errors[access]);
     }
     if (iwarp_transfer_fails(iwarp, slot, true)) {
         return iwarp_refuse(fault, VERBS_WC_LOCAL_PROTECTION,

@@ -186,7 +186,7 @@ static bool check_source(struct iwarp *iwarp, uint32_t slot,
                               read->source_stag, read->source_to,
                               read->len_bytes, &data);
     return access == IWARP_ACCESS_OK ||
-           iwarp_refuse(fault, VERBS_WC_REMOTE_ACCESS, errors[access]);
+           iwarp_refuse(fault, iwarp_access_status(access), errors[access]);
 }
 
 bool iwarp_take_read_request(struct iwarp *iwarp, uint32_t slot,

@@ -266,6 +266,25 @@ static void test_rights_of_the_queue_pair_count(void **state)
     iw_expect_terminate(bed, RDMAP_PROTECT_ACCESS, VERBS_WC_REMOTE_ACCESS);
 }
 
+/* The region is right, and its memory has an error that cannot be corrected. */
+static void test_an_error_of_the_memory_is_ours(void **state)
+{
+    const struct ddp write = iw_write_ddp(IW_WRITE_KEY, IW_DATA_ADDR);
+
+    iw_raw(bed);
+    side->objects->mrs[IW_WRITE_KEY >> 8].dram = 0;
+    iw_give_fpdu(bed, &write, zeros, 1);
+    iw_expect_terminate(bed, DDP_LOCAL_CATASTROPHIC, VERBS_WC_LOCAL_PROTECTION);
+    (void)teardown(state);
+    (void)setup(state);
+    iw_raw(bed);
+    side->objects->mrs[IW_READ_KEY >> 8].dram = 0;
+    give_read(1, &(struct rdmap_read){.source_stag = IW_READ_KEY,
+                                      .source_to = IW_DATA_ADDR,
+                                      .len_bytes = 1});
+    iw_expect_terminate(bed, RDMAP_CATASTROPHIC, VERBS_WC_LOCAL_PROTECTION);
+}
+
 /* ---- FPDUs. */
 
 static void test_a_wrong_crc_ends_the_connection(void **state)

@@ -363,6 +363,25 @@ static void test_jumbo_segments_work(void **state)
     assert_memory_equal(iw_data(peer, 0x10000), iw_data(side, 0), 30000);
 }
 
+/* The longest FPDU, in more pieces than an answer has. */
+static void test_the_longest_fpdu_is_copied(void **state)
+{
+    struct iw_side *peer = &bed->side[1];
+
+    (void)state;
+    bed->mss = 65535;
+    bed->segment = 8192;
+    iw_connect(bed);
+    iw_fill(side, 0, 16364, 3);
+    iw_send(side, &(struct iw_wr){.opcode = VERBS_WR_WRITE,
+                                  .wr_id = 1,
+                                  .len = 16364,
+                                  .remote = 0x10000,
+                                  .sges = 4});
+    iw_expect_wc(side, 1, VERBS_WC_SUCCESS);
+    assert_memory_equal(iw_data(peer, 0x10000), iw_data(side, 0), 16364);
+}
+
 /* ---- Completion. */
 
 static void test_a_send_completes_when_it_is_acknowledged(void **state)
