@@ -11,6 +11,8 @@ from essd.instance.steps import Job
 from essd.setup import setup
 from essd.setup.setup import Wish
 
+pytestmark = pytest.mark.uml
+
 VERIFIED = "--rw=randwrite --bsrange=4k-64k --iodepth=8 --size=6m"
 
 
@@ -66,10 +68,11 @@ def active_mtu(job: Job) -> int:
 
 
 @pytest.fixture(scope="module")
-def jumbo(target: str) -> Iterator[Job]:
+def jumbo(target: str, host_kind: str) -> Iterator[Job]:
     """A drive and a host on links with an MTU of 9000, for several tests."""
     from conftest import SESSION, boot
-    job = boot(Wish(name=f"{SESSION}-jumbo", target=target, size="512M", mtu=9000))
+    job = boot(Wish(name=f"{SESSION}-jumbo", target=target, size="512M", mtu=9000,
+                    host_kind=host_kind))
     yield job
     job.instance.stop()
     setup.forget(job.instance.name)
