@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a host of user-mode Linux does with its cards: bonding, MTU, down and up.
+"""What a host of user-mode Linux does with its cards: bonding, MTU, netem.
 
 VLANs are in test_tcp_echo.
 """
@@ -65,3 +65,16 @@ def test_a_card_gets_its_mtu_back_and_comes_up_again(job: Job) -> None:
     job.run("ip link set eth1 down")
     job.run("ip link set eth1 up")
     steps.wait_target(job)
+
+
+def test_netem_makes_each_frame_of_the_host_late(connected: Job) -> None:
+    job = connected
+    job.run("tc qdisc add dev eth0 root netem delay 4ms")
+    try:
+        least_ms = float(job.run(f"/usr/bin/ping -c 5 -i 0.2 {job.addresses[0]}").split(" = ")[1]
+                         .split("/")[0])
+        assert least_ms >= 4
+        steps.run_fio(job, steps.FIO.format(device=job.device(), name="late", options=(
+            "--rw=randwrite --bsrange=4k-64k --iodepth=8 --size=1m")))
+    finally:
+        job.run("tc qdisc del dev eth0 root")
