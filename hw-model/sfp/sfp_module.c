@@ -99,7 +99,7 @@ static uint8_t sum_bytes(const uint8_t *bytes, size_t len)
     return sum;
 }
 
-/* Bytes 0 to 63 of A0h: the base of the identification. */
+/* Bytes 0 to 62 of A0h: the base of the identification. */
 static void fill_base(const struct sfp_module *module, uint8_t *id)
 {
     memset(id, 0, ID_OPTIONS);
@@ -115,10 +115,9 @@ static void fill_base(const struct sfp_module *module, uint8_t *id)
     put_text(id + ID_PART, 16, module->part);
     put_text(id + ID_REVISION, 4, "1");
     put_be16(id + ID_WAVELENGTH, 850);
-    id[ID_CHECK_BASE] = sum_bytes(id, ID_CHECK_BASE);
 }
 
-/* Bytes 64 to 95 of A0h: the extended identification. */
+/* Bytes 64 to 94 of A0h: the extended identification. */
 static void fill_extended(const struct sfp_module *module, uint8_t *id)
 {
     memset(id + ID_OPTIONS, 0, ID_END - ID_OPTIONS);
@@ -129,8 +128,6 @@ static void fill_extended(const struct sfp_module *module, uint8_t *id)
     id[ID_DIAGNOSTICS] = 0x68; /* implemented, calibrated, average power */
     id[ID_ENHANCED] = 0x80;    /* alarm and warning flags */
     id[ID_REVISION_8472] = 0x08;
-    id[ID_CHECK_EXTENDED] =
-        sum_bytes(id + ID_OPTIONS, ID_CHECK_EXTENDED - ID_OPTIONS);
 }
 
 /* Two bits for each quantity, from the top: above `high`, below `low`. */
@@ -150,7 +147,7 @@ static void put_flags(const struct sfp_module *module, uint8_t *to, int high,
     put_be16(to, flags);
 }
 
-/* Bytes 0 to 95 of A2h: the thresholds. */
+/* Bytes 0 to 94 of A2h: the thresholds. */
 static void fill_thresholds(uint8_t *diag)
 {
     memset(diag, 0, DIAG_VALUES);
@@ -160,21 +157,37 @@ static void fill_thresholds(uint8_t *diag)
                      (uint16_t)thresholds[i][k]);
         }
     }
-    diag[DIAG_CHECK] = sum_bytes(diag, DIAG_CHECK);
 }
 
-/* Bytes 96 to 119 of A2h: what the module measures. */
+/* Bytes 96 to 111 of A2h: what the module measures. */
 static void fill_values(const struct sfp_module *module, uint8_t *diag)
 {
-    memset(diag + DIAG_VALUES, 0, DIAG_END - DIAG_VALUES);
+    memset(diag + DIAG_VALUES, 0, DIAG_ALARMS - DIAG_VALUES);
     for (unsigned int i = 0; i < SFP_QUANTITIES; i++) {
         put_be16(diag + DIAG_VALUES + i * 2, (uint16_t)module->value[i]);
     }
+}
+
+/* Bytes 112 to 119 of A2h: which of its values are beyond their thresholds. */
+static void fill_flags(const struct sfp_module *module, uint8_t *diag)
+{
+    memset(diag + DIAG_ALARMS, 0, DIAG_END - DIAG_ALARMS);
     put_flags(module, diag + DIAG_ALARMS, ALARM_HIGH, ALARM_LOW);
     put_flags(module, diag + DIAG_WARNINGS, WARNING_HIGH, WARNING_LOW);
 }
 
-/* Only the part of the memory with the wanted byte is made, for speed. */
+/* A byte of a part that is made, or the sum that is at its end. */
+static uint8_t byte_or_sum(const uint8_t *bytes, uint8_t at, uint8_t first,
+                           uint8_t check)
+{
+    return at == check ? sum_bytes(bytes + first, (size_t)(check - first))
+                       : bytes[at];
+}
+
+/*
+ * Only the part of the memory with the wanted byte is made: the firmware reads
+ * the values all the time, and simulations let hours of it pass.
+ */
 uint8_t sfp_module_byte(const struct sfp_module *module, unsigned int memory,
                         uint8_t at)
 {
@@ -185,12 +198,20 @@ uint8_t sfp_module_byte(const struct sfp_module *module, unsigned int memory,
     }
     if (memory == 0 && at < ID_OPTIONS) {
         fill_base(module, bytes);
-    } else if (memory == 0) {
+        return byte_or_sum(bytes, at, 0, ID_CHECK_BASE);
+    }
+    if (memory == 0) {
         fill_extended(module, bytes);
-    } else if (at < DIAG_VALUES) {
+        return byte_or_sum(bytes, at, ID_OPTIONS, ID_CHECK_EXTENDED);
+    }
+    if (at < DIAG_VALUES) {
         fill_thresholds(bytes);
-    } else {
+        return byte_or_sum(bytes, at, DIAG_THRESHOLDS, DIAG_CHECK);
+    }
+    if (at < DIAG_ALARMS) {
         fill_values(module, bytes);
+    } else {
+        fill_flags(module, bytes);
     }
     return bytes[at];
 }
