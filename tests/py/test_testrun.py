@@ -5,6 +5,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -13,7 +14,9 @@ from test_conform import END, run_event, told
 from test_conform import test_event as event_of
 
 from essd.base import paths, show
+from essd.build.fw_build import BuildError
 from essd.conform import report as conform_report
+from essd.instance.config import STOCK
 from essd.testrun import repeat as repeats, screen as screens, testrun
 from essd.testrun.testrun import Run, StageError
 
@@ -494,3 +497,29 @@ def test_the_counts_of_a_conformance_run_are_read() -> None:
     assert screens.conform_count(last) == {"passed": 1, "failed": 0, "skipped": 1,
                                            "errors": 1}
     assert screens.conform_count("lint: passed") == Counter()
+
+
+# What the hosts of end-to-end tests are
+
+@pytest.mark.parametrize(("every", "built"), [(False, ["uml"]), (True, ["uml", "peers"])])
+def test_user_mode_linux_is_built_for_the_end_to_end_tests(
+        every: bool, built: list[str], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def builder(name: str) -> Callable[[object], None]:
+        return lambda progress: found.append(name)
+    found: list[str] = []
+    stages = {name: stages for name, (stages, _) in testrun.BACKGROUND.items()}
+    monkeypatch.setattr(testrun, "BACKGROUND", {
+        name: (stages[name], builder(name)) for name in ("uml", "peers")})
+    monkeypatch.setattr(testrun, "STAGES", {
+        "e2e": lambda run: [one.result() for one in run.background.values()]})
+    assert testrun.run_tests(every, ["e2e"]) == 0
+    assert found == built
+
+
+def test_hosts_are_stock_linux_where_user_mode_linux_cannot_be_built(
+        run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    failed: Future[object] = Future()
+    failed.set_exception(BuildError("Debian's archive offers none"))
+    run.background["uml"] = failed
+    assert testrun.host_kind(run) == STOCK
+    assert "all hosts are stock Linux: Debian's archive offers none" in capsys.readouterr().out
