@@ -48,6 +48,7 @@ enum {
     BLOCK = 512,
     HISTOGRAM = 4096, /* 64 linear steps in each power of two */
     CONNECT_TIMEOUT_US = 20000000,
+    RESOLVE_US = 4000000, /* longer than three requests */
     SILENT_MAX = 60,
     SILENT_ACK_TIMEOUT = 18, /* 1.07 s, of which the drive waits eight */
     SILENT_KATO_MS = 30000,  /* longer than that */
@@ -424,6 +425,21 @@ static bool links_are_up(void *ctx)
            bench->host->net.ports.port[last].is_up;
 }
 
+/* The stack gives up after three requests, which a drive that starts on a busy
+ * machine does not answer yet; it is asked again until the time is over. */
+static bool resolve_peer(struct bench *bench, uint8_t port)
+{
+    uint64_t end_ns = real_ns() + CONNECT_TIMEOUT_US * UINT64_C(1000);
+
+    do {
+        if (native_resolve(bench->host, port, &bench->options.peer[port],
+                           RESOLVE_US, &bench->target[port].path.neigh)) {
+            return true;
+        }
+    } while (real_ns() < end_ns && !bench->link[port].is_broken);
+    return false;
+}
+
 /* Find the drive on a port.  The port's number is that of its address, too. */
 static bool find_target(struct bench *bench, uint8_t port)
 {
@@ -447,8 +463,7 @@ static bool find_target(struct bench *bench, uint8_t port)
         target->depth = (uint16_t)MIN(
             NVMF_MAX_DEPTH, left / ((options->hosts - 1) * options->queues));
     }
-    if (!native_resolve(bench->host, port, &options->peer[port],
-                        CONNECT_TIMEOUT_US, &target->path.neigh)) {
+    if (!resolve_peer(bench, port)) {
         return false;
     }
     target->path.laddr = port;
