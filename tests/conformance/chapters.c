@@ -71,6 +71,7 @@
     X(nvme_telemetry) \
     X(nvme_endurance) \
     X(nvme_lba_status) \
+    X(aoe_disk) \
     X(limits_budget) \
     X(limits_queue) \
     X(limits_peer) \

@@ -25,6 +25,7 @@ SPECIFICATIONS = (
     (r"NVMe-oF(?: 1\.1)?", "NVMe-oF 1.1"),
     (r"NVM Command Set (1\.\d)", r"NVM Command Set \1"),
     (r"(?:NVMe Base|NVMe|Base) 2\.0", "NVMe Base 2.0"),
+    (r"AoEr11", "AoE revision 11"),
     (r"OCP DC NVMe SSD 2\.0", "OCP Datacenter NVMe SSD 2.0"),
     (r"NVMe TP (\d+)", r"NVMe TP \1"),
     (r"NVMe TCP 1\.0", "NVMe TCP Transport 1.0"),

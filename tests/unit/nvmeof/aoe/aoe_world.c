@@ -36,9 +36,14 @@ static void world_connected(void *ctx)
 
 struct world *world_new(void)
 {
+    return world_new_with(fake_new());
+}
+
+struct world *world_new_with(struct fake *fake)
+{
     struct world *world = calloc(1, sizeof(*world));
 
-    world->fake = fake_new();
+    world->fake = fake;
     fake_start(world->fake);
     world->aoe = malloc(aoe_bytes());
     world->memory = aligned_alloc(4096, AOE_MEMORY_BYTES);

@@ -36,6 +36,8 @@ struct world {
 
 /** A world whose target is not connected yet. */
 struct world *world_new(void);
+/** The same with this fake, which is not initialised yet. */
+struct world *world_new_with(struct fake *fake);
 void world_free(struct world *world);
 int world_setup(void **state); /* makes one, and connects the target */
 int world_teardown(void **state);

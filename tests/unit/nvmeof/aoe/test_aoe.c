@@ -609,14 +609,28 @@ static void test_nothing_is_answered_before_the_target_is_connected(
     world_free(world);
 }
 
+static bool find_no_host(void *ctx, const char *hostnqn, struct nvmf_host *host)
+{
+    (void)ctx, (void)hostnqn, (void)host;
+    return false;
+}
+
+WITH_FIXTURE(NULL, NULL)
 static void test_the_list_of_hosts_does_not_concern_it(void **state)
 {
     struct nvmf_ctrl_info info;
-    struct world *world = *state;
+    struct fake *fake = fake_new();
+    struct world *world;
 
-    assert_true(nvmf_target_ctrl_info(world->fake->target, 0, &info));
+    (void)state;
+    fake->config.hosts.find = find_no_host;
+    world = world_new_with(fake);
+    world_run(world);
+    assert_true(nvmf_target_ctrl_info(fake->target, 0, &info));
     assert_string_equal(info.hostnqn, AOE_HOSTNQN);
     assert_int_equal(info.qpairs, 2);
+    assert_int_equal(aoe_is_exported(world->aoe, 1), AOE_EXPORTED);
+    world_free(world);
 }
 
 static void test_it_connects_again_after_an_end_of_its_association(void **state)
