@@ -14,11 +14,14 @@
  *                 are acknowledged; C2HData with SUCCESS alone if the queue has
  *                 no SQ flow control
  *
- * A connection whose stream cannot go on, because all of its requests or slots
- * are in use, is not read: the peer's window closes.  What it waits for are
- * commands that have all of their data, or acknowledgements, never bytes that
- * are behind in the same stream.  If these commands wait for commands of
- * another stream, which may stop for this one, one of them is interrupted.
+ * A capsule that has come is always read, so that its command has its place in
+ * the order of the writes of two paths: there is a slot for the data of each SQ
+ * entry.  Only commands that need two slots, and those of a peer that
+ * acknowledges no responses, may have to wait; then the connection is not read,
+ * and the peer's window closes.  What it waits for are commands that have all
+ * of their data, or acknowledgements, never bytes that are behind in the same
+ * stream.  If these commands wait for commands of another stream, which may
+ * stop for this one, one of them is interrupted.
  *
  * How a wrong PDU ends a connection, and what is left out: docs/nvme-tcp.md.
  */

@@ -20,9 +20,15 @@ enum {
     NVME_TCP_RING_LOG2 = 15,
     NVME_TCP_RING_LEN = 1 << NVME_TCP_RING_LOG2,
 
-    /* Memory for data in capsules, in slots, for each connection.  One with
-     * more data than a slot takes an even slot and the one after it. */
-    NVME_TCP_SLOTS = 16,
+    /* Memory for data in capsules, in slots.  All connections together have
+     * one for each SQ entry that the target grants, so that no I/O command
+     * waits unread.  It also takes the block of a fused command, with its
+     * protection information. */
+    NVME_TCP_POOL_SLOTS = NVMF_TOTAL_DEPTH,
+    NVME_TCP_POOL_SLOT_LEN = NVMF_IN_CAPSULE_LEN + 64,
+    /* Each connection has some more, for Fabrics commands and for capsules with
+     * more data than a slot, which take an even slot and the one after it. */
+    NVME_TCP_SLOTS = 8,
     NVME_TCP_SLOT_LEN = NVMF_IN_CAPSULE_LEN,
     NVME_TCP_CAPSULE_MAX = 8192, /* of an admin or Fabrics command */
 
@@ -38,7 +44,8 @@ enum {
     NVME_TCP_QUEUE_BYTES = NVME_TCP_RING_LEN +
                            NVME_TCP_SLOTS * NVME_TCP_SLOT_LEN +
                            NVME_TCP_STAGE_LEN,
-    NVME_TCP_MEMORY_BYTES = NVME_TCP_QUEUES * NVME_TCP_QUEUE_BYTES,
+    NVME_TCP_MEMORY_BYTES = NVME_TCP_QUEUES * NVME_TCP_QUEUE_BYTES +
+                            NVME_TCP_POOL_SLOTS * NVME_TCP_POOL_SLOT_LEN,
 
     NVME_TCP_H2C_MAX = 262144, /* MAXH2CDATA: a multiple of 4 */
 
@@ -47,6 +54,8 @@ enum {
     NVME_TCP_TURN_BYTES = 524288,
 };
 
+_Static_assert(NVME_TCP_POOL_SLOT_LEN % 64 == 0,
+               "as aligned as RDMA's capsules");
 _Static_assert(NVME_TCP_RING_LEN % NVME_TCP_SLOT_LEN == 0 &&
                    NVME_TCP_STAGE_LEN % NVME_TCP_SLOT_LEN == 0,
                "the slots are as aligned as the memory");

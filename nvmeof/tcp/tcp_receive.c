@@ -9,7 +9,6 @@
 
 #include "lib/bytes.h"
 #include "lib/crc32c.h"
-#include "nvmeof/target/make_room.h"
 #include "nvmeof/wire/fabrics.h"
 #include "nvmeof/wire/opcode.h"
 
@@ -334,11 +333,7 @@ static bool begin_capsule(struct nvme_tcp_queue *queue)
     const uint8_t *sqe = reader->header + PDU_HEAD_LEN;
     uint32_t len = tcp_pdu_data_len(&reader->head);
     uint16_t depth = nvmf_qpair_depth(queue->tcp->config.target, queue->number);
-    /* Memory for data that comes or goes later: a fused command must not wait
-     * for buffers, and a host without proof gets none of those that are shared.
-     */
-    bool wants_spare = len == 0 && ((sqe[SQE_FLAGS] & 3) != 0 ||
-                                    sqe[SQE_OPCODE] == NVME_FABRICS);
+    enum nvme_tcp_spare spare = TCP_SPARE_NONE;
     struct nvme_tcp_request *req;
 
     if (queue->in_use - queue->responding >= depth) {
@@ -348,13 +343,14 @@ static bool begin_capsule(struct nvme_tcp_queue *queue)
     if (queue->in_use >= 2 * depth) {
         return false;
     }
-    req = tcp_request_take(queue, len, wants_spare);
+    if (len == 0 && sqe[SQE_OPCODE] == NVME_FABRICS) {
+        spare = TCP_SPARE_MESSAGE;
+    } else if (len == 0 && (sqe[SQE_FLAGS] & 3) != 0) {
+        spare = TCP_SPARE_BLOCK;
+    }
+    req = tcp_request_take(queue, len, spare);
     if (req == NULL) {
-        /* Data of other commands is behind this capsule.  What the slots wait
-         * for may wait for a stream that stops for it. */
-        return queue->fetching.first != NULL &&
-               nvmf_qpair_interrupt(queue->tcp->config.target, queue->number,
-                                    queue->tcp->now_us);
+        return false;
     }
     if (len == 0) {
         tcp_queue_reader_init(queue);

@@ -16,6 +16,10 @@ void tcp_request_init(struct nvme_tcp *tcp)
 {
     uint8_t *memory = tcp->config.requests;
 
+    tcp->pool_free = NVME_TCP_POOL_SLOTS;
+    for (uint16_t i = 0; i < NVME_TCP_POOL_SLOTS; i++) {
+        tcp->free_slots[i] = (uint16_t)(NVME_TCP_POOL_SLOTS - 1 - i);
+    }
     tcp->free_requests = NULL;
     for (uint32_t i = NVME_TCP_REQUESTS; i-- > 0;) {
         tcp->requests[i] = (struct nvme_tcp_request){
@@ -30,9 +34,9 @@ void tcp_request_init(struct nvme_tcp *tcp)
 
 /* ---- Slots. */
 
-static uint16_t slots_of_len(uint32_t data_len, bool wants_spare)
+static uint16_t slots_of_len(uint32_t data_len, enum nvme_tcp_spare spare)
 {
-    if (data_len > NVME_TCP_SLOT_LEN || wants_spare) {
+    if (data_len > NVME_TCP_SLOT_LEN || spare != TCP_SPARE_NONE) {
         return 3;
     }
     return data_len != 0 ? 1 : 0;
@@ -52,10 +56,20 @@ static uint16_t find_slots(const struct nvme_tcp_queue *queue, uint16_t shape)
     return 0;
 }
 
+static bool has_slot(const struct nvme_tcp_request *req)
+{
+    return req->slots != 0 || req->pool_slot != NVME_TCP_POOL_SLOTS;
+}
+
 uint8_t *tcp_request_slot(const struct nvme_tcp_request *req)
 {
+    const struct nvme_tcp *tcp = req->queue->tcp;
     unsigned int first = 0;
 
+    if (req->pool_slot != NVME_TCP_POOL_SLOTS) {
+        return tcp->config.memory + NVME_TCP_QUEUES * NVME_TCP_QUEUE_BYTES +
+               (size_t)req->pool_slot * NVME_TCP_POOL_SLOT_LEN;
+    }
     while ((req->slots & BIT(first)) == 0) {
         first++;
     }
@@ -64,18 +78,36 @@ uint8_t *tcp_request_slot(const struct nvme_tcp_request *req)
 
 static void give_slots(struct nvme_tcp_request *req)
 {
+    struct nvme_tcp *tcp = req->queue->tcp;
+
     req->queue->slots_used &= (uint16_t)~req->slots;
     req->slots = 0;
+    if (req->pool_slot != NVME_TCP_POOL_SLOTS) {
+        tcp->free_slots[tcp->pool_free++] = req->pool_slot;
+        req->pool_slot = NVME_TCP_POOL_SLOTS;
+    }
+}
+
+/* Whether a command gets one of the slots that all queues share.  A connected
+ * queue has one for each of its SQ entries. */
+static bool is_for_pool(const struct nvme_tcp_queue *queue, uint32_t data_len,
+                        enum nvme_tcp_spare spare)
+{
+    return (spare == TCP_SPARE_BLOCK ||
+            (data_len != 0 && data_len <= NVME_TCP_SLOT_LEN)) &&
+           queue->is_connected && queue->tcp->pool_free != 0;
 }
 
 /* ---- Requests. */
 
 struct nvme_tcp_request *tcp_request_take(struct nvme_tcp_queue *queue,
-                                          uint32_t data_len, bool wants_spare)
+                                          uint32_t data_len,
+                                          enum nvme_tcp_spare spare)
 {
     struct nvme_tcp *tcp = queue->tcp;
     struct nvme_tcp_request *req = tcp->free_requests;
-    uint16_t shape = slots_of_len(data_len, wants_spare);
+    bool has_pool_slot = is_for_pool(queue, data_len, spare);
+    uint16_t shape = has_pool_slot ? 0 : slots_of_len(data_len, spare);
     uint16_t slots = shape != 0 ? find_slots(queue, shape) : 0;
 
     if (req == NULL || (shape != 0 && slots == 0)) {
@@ -93,6 +125,8 @@ struct nvme_tcp_request *tcp_request_take(struct nvme_tcp_queue *queue,
     queue->slots_used |= slots;
     req->queue = queue;
     req->slots = slots;
+    req->pool_slot = has_pool_slot ? tcp->free_slots[--tcp->pool_free]
+                                   : (uint16_t)NVME_TCP_POOL_SLOTS;
     req->state = TCP_REQUEST_ARRIVING;
     req->received = 0;
     req->data_is_bad = false;
@@ -139,7 +173,7 @@ void tcp_request_deliver(struct nvme_tcp_request *req, uint32_t data_len)
     struct nvmf_piece memory = {.handle = tcp->config.handle};
     struct nvmf_data data;
 
-    if (req->slots != 0) {
+    if (has_slot(req)) {
         memory.ptr = tcp_request_slot(req);
         memory.len_bytes = data_len;
     }
@@ -147,8 +181,9 @@ void tcp_request_deliver(struct nvme_tcp_request *req, uint32_t data_len)
     if (req->data_is_bad) {
         data.status = NVME_SC_TRANSIENT_TRANSPORT;
     }
-    if (req->slots != 0 && data_len == 0) {
-        memory.len_bytes = 2 * NVME_TCP_SLOT_LEN;
+    if (has_slot(req) && data_len == 0) {
+        memory.len_bytes =
+            req->slots != 0 ? 2 * NVME_TCP_SLOT_LEN : NVME_TCP_POOL_SLOT_LEN;
         data.spare = memory;
     }
     req->cid = get_le16(sqe + SQE_CID);

@@ -32,9 +32,10 @@ struct nvme_tcp_request {
     bool is_connect;                      /* Connect */
     bool data_is_bad;                     /* a data digest was wrong */
     uint16_t cid;                         /* of its command */
-    uint16_t slots;                       /* bits of the slots that it holds */
-    uint16_t ttag;                        /* of its R2T */
-    uint32_t received; /* bytes of the window that is fetched */
+    uint16_t slots;     /* bits of the queue's slots that it holds */
+    uint16_t pool_slot; /* of all queues; NVME_TCP_POOL_SLOTS: none */
+    uint16_t ttag;      /* of its R2T */
+    uint32_t received;  /* bytes of the window that is fetched */
 };
 
 /* Requests in the order in which they were added, by next_listed. */
@@ -127,7 +128,7 @@ struct nvme_tcp_queue {
     /* Commands. */
     uint16_t in_use;     /* requests in the list `requests` */
     uint16_t responding; /* those of them that respond() was called for */
-    uint16_t slots_used; /* bits */
+    uint16_t slots_used; /* bits of its own ones */
     uint16_t next_ttag;
     struct nvme_tcp_request *requests;
     struct nvme_tcp_list fetching; /* in TCP_REQUEST_FETCHING */
@@ -148,6 +149,8 @@ struct nvme_tcp {
     bool is_on;
     uint32_t queues_used, qpairs_used, requests_used;
     struct nvme_tcp_request *free_requests;
+    uint32_t pool_free; /* slots of all queues: so many of the following ones */
+    uint16_t free_slots[NVME_TCP_POOL_SLOTS];
     struct nvme_tcp_queue *step_first, *step_last; /* need a step */
     uint32_t bytes_left;                           /* of NVME_TCP_TURN_BYTES */
     uint64_t counters[NVME_TCP_COUNTERS];
@@ -190,12 +193,20 @@ void tcp_queue_receive(struct nvme_tcp_queue *queue);
 
 void tcp_request_init(struct nvme_tcp *tcp);
 
-/** Take a request with slots for its data.
+/* Memory that a command needs for data that comes or goes later. */
+enum nvme_tcp_spare {
+    TCP_SPARE_NONE,
+    TCP_SPARE_BLOCK,   /* of a fused command, which must not wait for buffers */
+    TCP_SPARE_MESSAGE, /* of a Fabrics command: a host without proof gets none
+                        * of the buffers that are shared */
+};
+
+/** Take a request with slots for its data, or for data that comes later.
  *
- * @param wants_spare  memory for data that comes later is needed, too
  * @return NULL: wait until another one ends */
 struct nvme_tcp_request *tcp_request_take(struct nvme_tcp_queue *queue,
-                                          uint32_t data_len, bool wants_spare);
+                                          uint32_t data_len,
+                                          enum nvme_tcp_spare spare);
 uint8_t *tcp_request_slot(const struct nvme_tcp_request *req);
 
 /** The capsule in the reader's header is complete. */

@@ -28,9 +28,7 @@
  * another controller of the same host: same HOSTNQN, same HOSTID.  It waits
  * before it takes buffers, so what it waits for can always get some.  If the
  * earlier one does not get its data within the drive's limit (patience.c), its
- * queue pair ends, and the RNIC places nothing for that any more.  With TCP,
- * the later one may keep memory of a stream that is not read without it:
- * nvmf_qpair_interrupt().
+ * queue pair ends, and the RNIC places nothing for that any more.
  *
  * Commands are in target->arrivals while one host has two controllers.  Those
  * whose blocks are unknown before their data have come count as writing to all
@@ -40,8 +38,6 @@
 #include "nvmeof/target/io/io.h"
 
 #include <string.h>
-
-#include "nvmeof/target/make_room.h"
 
 /* Whether `b` waits for `a`, which is earlier and overlaps with it. */
 typedef bool is_before_function(const struct nvmf_target *target,
@@ -402,20 +398,6 @@ void order_end_silent(struct nvmf_target *target,
             }
         }
     }
-}
-
-bool nvmf_qpair_interrupt(struct nvmf_target *target, uint16_t qpair,
-                          uint64_t now_us)
-{
-    struct nvmf_request *req = target->arrivals.waiting.head;
-
-    target->now_us = now_us;
-    while (req != NULL &&
-           (req->qpair != qpair || req->transfer.piece_count == 0)) {
-        req = req->next;
-    }
-    return req != NULL && request_abort_waiting(target, qpair, req->sqe.cid,
-                                                NVME_SC_COMMAND_INTERRUPTED);
 }
 
 /* ---- The order of writes that have their data. */
