@@ -47,6 +47,11 @@ void hw_toe_conn_end(struct hw_toe *toe, struct hw_toe_conn *conn,
     conn->rst_lost |= conn->abort_due && end == TOE_END_STOPPED;
     conn->abort_due = false;
     conn->end = (uint8_t)(conn->is_lost ? TOE_END_LOST_WORD : end);
+    if (conn->end != TOE_END_CLOSED) {
+        /* RFC 9293 3.10.7.4 and 3.10.5: what was received is flushed. */
+        conn->received = conn->reported;
+        conn->finished_due = false;
+    }
     conn->ended_due = true;
     hw_toe_conn_due(toe, conn);
     hw_toe_rdma_end(toe, conn);

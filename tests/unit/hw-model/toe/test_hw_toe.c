@@ -223,12 +223,15 @@ static uint8_t last_status(struct bed *bed)
              QUEUE_CQE_STATUS);
 }
 
-/* A segment from the peer, with a payload of 'x'. */
-static void segment_receive(struct bed *bed, uint16_t port, uint8_t flags,
-                            uint32_t seq, uint32_t ack, uint32_t len)
+enum { SEGMENT_ROOM = ETH_LEN + 9000 };
+
+/* Make a segment from the peer, with a payload of 'x'.  @return its frame */
+static struct frame_rx segment_make(const struct bed *bed, uint8_t *data,
+                                    uint16_t port, uint8_t flags, uint32_t seq,
+                                    uint32_t ack, uint32_t len)
 {
-    uint8_t data[ETH_LEN + 9000] = {0x02, 0, 0, 0, 0, 1, 0x02,
-                                    0,    0, 0, 0, 2, 8, 0};
+    static const uint8_t eth[ETH_LEN] = {0x02, 0, 0, 0, 0, 1, 0x02,
+                                         0,    0, 0, 0, 2, 8, 0};
     const struct tcp_header header = {.src_port = bed->peer_port,
                                       .dst_port = port,
                                       .seq = seq,
@@ -242,15 +245,25 @@ static void segment_receive(struct bed *bed, uint16_t port, uint8_t flags,
                             .ttl = 64,
                             .protocol = IP_PROTOCOL_TCP};
     uint8_t *tcp = data + ETH_LEN + IPV4_LEN;
-    const struct frame_rx frame = {
-        .data = data, .len_bytes = ETH_LEN + IPV4_LEN + TCP_LEN + len};
 
+    memcpy(data, eth, ETH_LEN);
     put_be32(data + 8, 2 + bed->peer_mac);
     ipv4_emit(&ip, data + ETH_LEN);
     (void)tcp_header_emit(&header, tcp);
     memset(tcp + TCP_LEN, 'x', len);
     put_be16(tcp + 16, 0);
     put_be16(tcp + 16, tcp_checksum(&ip.src, &ip.dst, tcp, TCP_LEN + len));
+    return (struct frame_rx){.data = data,
+                             .len_bytes = ETH_LEN + IPV4_LEN + TCP_LEN + len};
+}
+
+static void segment_receive(struct bed *bed, uint16_t port, uint8_t flags,
+                            uint32_t seq, uint32_t ack, uint32_t len)
+{
+    uint8_t data[SEGMENT_ROOM];
+    const struct frame_rx frame =
+        segment_make(bed, data, port, flags, seq, ack, len);
+
     hw_toe_rx(&bed->toe, bed->port, &frame, 1);
     engine_run(bed);
 }
@@ -447,6 +460,29 @@ static void test_toe_ends_a_connection_whose_ring_has_a_lost_word(void **state)
     assert_int_equal(take_entry(bed, &tid, &value), TOE_KIND_ENDED);
     assert_int_equal(value, TOE_END_LOST_WORD);
     assert_true(bed->last_flags & TCP_RST);
+}
+
+/* RFC 9293 3.10.7.4: a RST flushes the segments before it.  Firmware executes
+ * nothing that it has not been told of when the connection has ended. */
+static void test_toe_reports_nothing_that_a_rst_has_flushed(void **state)
+{
+    static uint8_t data[2][SEGMENT_ROOM];
+    struct bed *bed = *state;
+    struct frame_rx frames[2];
+    uint32_t tid, value;
+
+    engine_start(bed);
+    (void)connect_peer(bed);
+    segment_receive(bed, 7, TCP_ACK, 101, bed->last_seq + 1, 6);
+    assert_int_equal(take_entry(bed, &tid, &value), TOE_KIND_DATA);
+    assert_int_equal(value, 6);
+    frames[0] =
+        segment_make(bed, data[0], 7, TCP_ACK, 107, bed->last_seq + 1, 6);
+    frames[1] = segment_make(bed, data[1], 7, TCP_RST, 113, 0, 0);
+    hw_toe_rx(&bed->toe, bed->port, frames, 2);
+    engine_run(bed);
+    assert_int_equal(take_entry(bed, &tid, &value), TOE_KIND_ENDED);
+    assert_int_equal(value, TOE_END_RESET);
 }
 
 /* The FIN may come in the segment whose bytes were lost: the peer gets a RST,
