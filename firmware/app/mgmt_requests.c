@@ -27,6 +27,10 @@ static bool handle_status(void *ctx, const struct json_args *args,
         json_number(out, "tcp-connections",
                     toe_usage(&drive->tcp.toe).connections);
     }
+    if (drive->tcp.nvme_tcp != NULL) {
+        json_number(out, "nvme-tcp-queues",
+                    nvme_tcp_usage(drive->tcp.nvme_tcp).qpairs);
+    }
     return true;
 }
 

@@ -118,7 +118,31 @@ static void put_flight(struct json *out, const uint8_t *tcb)
     json_bool(out, "ecn", (flags & TOE_TCB_HAS_ECN) != 0);
 }
 
-static void put_connection(struct json *out, const uint8_t *tcb)
+static void put_nvme(struct json *out, const struct nvme_tcp *tcp,
+                     const uint8_t *tcb)
+{
+    struct nvme_tcp_details details;
+
+    if (tcp == NULL ||
+        !nvme_tcp_describe(tcp, get_le32(tcb + TOE_TCB_TID), &details)) {
+        return;
+    }
+    json_begin_object(out, "nvme");
+    if (details.is_connected) {
+        json_number(out, "qid", details.qid);
+    }
+    json_bool(out, "header-digests", details.has_header_digest);
+    json_bool(out, "data-digests", details.has_data_digest);
+    json_number(out, "commands", details.commands);
+    json_number(out, "responses", details.responses);
+    json_number(out, "r2ts", details.r2ts);
+    json_bool(out, "waits", details.is_waiting);
+    json_number(out, "digest-errors", details.digest_errors);
+    json_end_object(out);
+}
+
+static void put_connection(struct json *out, const struct nvme_tcp *tcp,
+                           const uint8_t *tcb)
 {
     uint8_t state = tcb[TOE_TCB_SLOT_STATE];
 
@@ -128,6 +152,7 @@ static void put_connection(struct json *out, const uint8_t *tcb)
         put_windows(out, tcb);
         put_times(out, tcb);
         put_flight(out, tcb);
+        put_nvme(out, tcp, tcb);
     }
     if (state == TOE_SLOT_OPEN || state == TOE_SLOT_ENDED) {
         json_number(out, "sent-bytes", get_le64(tcb + TOE_TCB_SENT_BYTES));
@@ -166,7 +191,7 @@ bool mgmt_tcp_connections(void *ctx, const struct json_args *args,
     (void)refusal;
     json_begin_array(out, "tcp-connections");
     for (; tcb != NULL && rows < ROWS; rows++) {
-        put_connection(out, tcb);
+        put_connection(out, drive->tcp.nvme_tcp, tcb);
         if (rows + 1 < ROWS) {
             tcb = connection_next(drive, &place);
         }
@@ -246,6 +271,35 @@ static void put_echo_counters(struct json *out,
     json_number(out, "echo-idle", counters->idle);
 }
 
+static const char *const nvme_counter_name[] = {
+    [NVME_TCP_CONNECTIONS] = "connections",
+    [NVME_TCP_REFUSED] = "refused",
+    [NVME_TCP_DISPLACED] = "displaced",
+    [NVME_TCP_SILENT] = "ended-silent",
+    [NVME_TCP_TERMS_SENT] = "terms-out",
+    [NVME_TCP_TERMS_RECEIVED] = "terms-in",
+    [NVME_TCP_HEADER_DIGESTS] = "bad-header-digests",
+    [NVME_TCP_DATA_DIGESTS] = "bad-data-digests",
+    [NVME_TCP_CAPSULES] = "capsules-in",
+    [NVME_TCP_H2C_DATA] = "h2c-data-in",
+    [NVME_TCP_R2TS] = "r2ts-out",
+    [NVME_TCP_C2H_DATA] = "c2h-data-out",
+    [NVME_TCP_RESPONSES] = "responses-out",
+    [NVME_TCP_SUCCESSES] = "successes-out",
+};
+_Static_assert(ARRAY_LEN(nvme_counter_name) == NVME_TCP_COUNTERS,
+               "every counter of NVMe/TCP has a name");
+
+static void put_nvme_counters(struct json *out, const struct nvme_tcp *tcp)
+{
+    json_begin_object(out, "nvme-tcp");
+    for (unsigned int i = 0; i < NVME_TCP_COUNTERS; i++) {
+        json_number(out, nvme_counter_name[i],
+                    nvme_tcp_counter(tcp, (enum nvme_tcp_counter)i));
+    }
+    json_end_object(out);
+}
+
 void mgmt_put_tcp_counters(struct json *out, const struct drive *drive)
 {
     const struct toe *toe = &drive->tcp.toe;
@@ -264,4 +318,7 @@ void mgmt_put_tcp_counters(struct json *out, const struct drive *drive)
     }
     put_echo_counters(out, &drive->tcp.echo.counters);
     json_end_object(out);
+    if (drive->tcp.nvme_tcp != NULL) {
+        put_nvme_counters(out, drive->tcp.nvme_tcp);
+    }
 }

@@ -88,6 +88,7 @@ static void medium_text(const struct pools_sink *sink,
 static void tcp_text(const struct pools_sink *sink,
                      const struct tcp_services *tcp)
 {
+    struct nvme_tcp_usage nvme;
     struct toe_usage usage;
 
     if (!tcp->exists) {
@@ -104,6 +105,13 @@ static void tcp_text(const struct pools_sink *sink,
 
         tell_pool(sink, "iwarp-connections", iwarp.connections, MPA_CM_CONNS);
         tell_pool(sink, "iwarp-half-open", iwarp.half_open, MPA_CM_HALF_OPEN);
+    }
+    if (tcp->nvme_tcp != NULL) {
+        nvme = nvme_tcp_usage(tcp->nvme_tcp);
+        tell_pool(sink, "nvme-tcp-connections", nvme.connections,
+                  NVME_TCP_QUEUES);
+        tell_pool(sink, "nvme-tcp-requests", nvme.requests, NVME_TCP_REQUESTS);
+        tell_pool(sink, "nvme-tcp-slots", nvme.slots, NVME_TCP_POOL_SLOTS);
     }
 }
 

@@ -321,6 +321,7 @@ static void queue_init(struct nvme_tcp_queue *queue, uint32_t id,
     queue->in_use = 0;
     queue->responding = 0;
     queue->slots_used = 0;
+    queue->digest_errors = 0;
     queue->requests = NULL;
     queue->fetching.first = NULL;
     queue->waiting.first = NULL;
@@ -579,19 +580,4 @@ void nvme_tcp_serve(struct nvme_tcp *tcp, bool is_on)
     for (unsigned int i = 0; i < NVME_TCP_QUEUES && !is_on; i++) {
         tcp_queue_abort(&tcp->queues[i]);
     }
-}
-
-struct nvme_tcp_usage nvme_tcp_usage(const struct nvme_tcp *tcp)
-{
-    return (struct nvme_tcp_usage){
-        .connections = tcp->queues_used,
-        .qpairs = tcp->qpairs_used,
-        .requests = tcp->requests_used,
-    };
-}
-
-uint64_t nvme_tcp_counter(const struct nvme_tcp *tcp,
-                          enum nvme_tcp_counter counter)
-{
-    return tcp->counters[counter];
 }

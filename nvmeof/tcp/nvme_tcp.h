@@ -75,8 +75,26 @@ struct nvme_tcp_usage {
     uint32_t connections;
     uint32_t qpairs;
     uint32_t requests;
+    uint32_t slots; /* for data in capsules, of those that all queues share */
 };
 struct nvme_tcp_usage nvme_tcp_usage(const struct nvme_tcp *tcp);
+
+/* What a connection is used for. */
+struct nvme_tcp_details {
+    bool is_connected; /* Connect was accepted */
+    uint16_t qid;      /* NVMe queue identifier; 0 before Connect */
+    bool has_header_digest, has_data_digest;
+    uint16_t commands;      /* without a response */
+    uint16_t responses;     /* that are not acknowledged */
+    uint16_t r2ts;          /* whose data have not come */
+    bool is_waiting;        /* its stream is not read for the time being */
+    uint32_t digest_errors; /* of data */
+};
+
+/** @param id  the socket's number of the connection
+ * @return false when it is none of NVMe/TCP */
+bool nvme_tcp_describe(const struct nvme_tcp *tcp, uint32_t id,
+                       struct nvme_tcp_details *details);
 
 /* Since power-on. */
 enum nvme_tcp_counter {
@@ -88,6 +106,13 @@ enum nvme_tcp_counter {
     NVME_TCP_TERMS_RECEIVED, /* H2CTermReq */
     NVME_TCP_HEADER_DIGESTS, /* wrong ones */
     NVME_TCP_DATA_DIGESTS,
+    /* PDUs. */
+    NVME_TCP_CAPSULES, /* CapsuleCmd */
+    NVME_TCP_H2C_DATA,
+    NVME_TCP_R2TS,
+    NVME_TCP_C2H_DATA,
+    NVME_TCP_RESPONSES, /* CapsuleResp */
+    NVME_TCP_SUCCESSES, /* C2HData with SUCCESS, instead of CapsuleResp */
     NVME_TCP_COUNTERS
 };
 uint64_t nvme_tcp_counter(const struct nvme_tcp *tcp,

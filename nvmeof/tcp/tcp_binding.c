@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The NVMe/TCP transport as the main loop sees it: nvmeof/binding.h. */
+/* The NVMe/TCP transport as the main loop sees it, nvmeof/binding.h, and what
+ * it tells of itself. */
 #include "nvmeof/tcp/tcp_state.h"
 
 static void binding_tick(void *ctx, uint64_t now_us)
@@ -69,4 +70,58 @@ struct nvmf_binding nvme_tcp_binding(struct nvme_tcp *tcp)
         .services = 1,
         .requests = NVME_TCP_REQUESTS,
     };
+}
+
+/* ---- What it tells. */
+
+struct nvme_tcp_usage nvme_tcp_usage(const struct nvme_tcp *tcp)
+{
+    return (struct nvme_tcp_usage){
+        .connections = tcp->queues_used,
+        .qpairs = tcp->qpairs_used,
+        .requests = tcp->requests_used,
+        .slots = NVME_TCP_POOL_SLOTS - tcp->pool_free,
+    };
+}
+
+static const struct nvme_tcp_queue *find_queue(const struct nvme_tcp *tcp,
+                                               uint32_t id)
+{
+    for (size_t i = 0; i < NVME_TCP_QUEUES; i++) {
+        if (tcp->queues[i].state != TCP_QUEUE_FREE && tcp->queues[i].id == id) {
+            return &tcp->queues[i];
+        }
+    }
+    return NULL;
+}
+
+bool nvme_tcp_describe(const struct nvme_tcp *tcp, uint32_t id,
+                       struct nvme_tcp_details *details)
+{
+    const struct nvme_tcp_queue *queue = find_queue(tcp, id);
+
+    if (queue == NULL) {
+        return false;
+    }
+    *details = (struct nvme_tcp_details){
+        .is_connected = queue->is_connected,
+        .qid = queue->qid,
+        .has_header_digest = queue->rules.has_header_digest,
+        .has_data_digest = queue->rules.has_data_digest,
+        .commands = (uint16_t)(queue->in_use - queue->responding),
+        .responses = queue->responding,
+        .is_waiting = queue->reader.state == TCP_READ_WAIT,
+        .digest_errors = queue->digest_errors,
+    };
+    for (const struct nvme_tcp_request *req = queue->fetching.first;
+         req != NULL; req = req->next_listed) {
+        details->r2ts++;
+    }
+    return true;
+}
+
+uint64_t nvme_tcp_counter(const struct nvme_tcp *tcp,
+                          enum nvme_tcp_counter counter)
+{
+    return tcp->counters[counter];
 }

@@ -155,6 +155,7 @@ static void end_data(struct nvme_tcp_queue *queue)
     if (reader->head.has_data_digest &&
         get_le32(reader->trailer) != reader->digest) {
         req->data_is_bad = true;
+        queue->digest_errors++;
         queue->tcp->counters[NVME_TCP_DATA_DIGESTS]++;
     }
     tcp_queue_reader_init(queue);
@@ -263,9 +264,11 @@ static void take_header(struct nvme_tcp_queue *queue)
         tcp_queue_close(queue);
         break;
     case PDU_CAPSULE_CMD:
+        queue->tcp->counters[NVME_TCP_CAPSULES]++;
         take_capsule(queue);
         break;
     case PDU_H2C_DATA:
+        queue->tcp->counters[NVME_TCP_H2C_DATA]++;
         take_h2c_data(queue);
         break;
     case PDU_IC_RESP:

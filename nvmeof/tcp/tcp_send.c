@@ -184,6 +184,7 @@ static void make_r2t(struct nvme_tcp_queue *queue, struct nvme_tcp_request *req)
     end_header(queue, header, head.hlen);
     req->state = TCP_REQUEST_FETCHING;
     request_list_add(&queue->fetching, req);
+    queue->tcp->counters[NVME_TCP_R2TS]++;
 }
 
 /* Add the pieces of a window.  @return their digest */
@@ -226,6 +227,7 @@ static void make_data(struct nvme_tcp_queue *queue,
                                   .len_bytes = req->nvmf->send_len,
                               });
     end_header(queue, header, head.hlen);
+    queue->tcp->counters[NVME_TCP_C2H_DATA]++;
     digest = add_pieces(queue, req->nvmf);
     if (head.has_data_digest) {
         put_le32(add_staged(queue, PDU_DIGEST_LEN), digest);
@@ -252,6 +254,8 @@ static void make_response(struct nvme_tcp_queue *queue,
         is_success = is_plain_success(queue, req->nvmf->cqe);
         make_data(queue, req, true, is_success);
     }
+    queue->tcp
+        ->counters[is_success ? NVME_TCP_SUCCESSES : NVME_TCP_RESPONSES]++;
     if (!is_success) {
         header = begin_pdu(queue, &head, 0);
         memcpy(header + PDU_HEAD_LEN, req->nvmf->cqe, NVME_CQE_LEN);

@@ -130,6 +130,7 @@ struct nvme_tcp_queue {
     uint16_t responding; /* those of them that respond() was called for */
     uint16_t slots_used; /* bits of its own ones */
     uint16_t next_ttag;
+    uint32_t digest_errors; /* of data */
     struct nvme_tcp_request *requests;
     struct nvme_tcp_list fetching; /* in TCP_REQUEST_FETCHING */
     struct nvme_tcp_list waiting;  /* for their turn to send */

@@ -49,7 +49,8 @@ class LookedAt(FakeSupervisor):
             return {"reads": self.reads, "writes": 7, "read-bytes": 4096 * self.reads,
                     "written-bytes": 8192, "media-errors": 0, "error-log-entries": 1,
                     "critical-warning": self.critical_warning,
-                    "media": MEDIA, "rnic": RNIC, "tcp": TCP}
+                    "media": MEDIA, "rnic": RNIC, "tcp": TCP,
+                    "nvme-tcp": {"r2ts-out": 7}}
         return super().ask_drive(request)
 
     def ask_faults(self, request: dict[str, Any]) -> Any:

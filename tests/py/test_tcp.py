@@ -26,6 +26,10 @@ OPEN: dict[str, Any] = {
 HALF: dict[str, Any] = {
     "tid": 0x10001, "state": "SYN-RECEIVED", "user": "", "port": 1,
     "local": "fd00::10", "local-port": 4420, "remote": "fd00::1", "remote-port": 40002}
+NVME: dict[str, Any] = {
+    **OPEN, "user": "nvme-tcp", "local-port": 4420, "nvme": {
+        "qid": 3, "header-digests": True, "data-digests": True, "commands": 4,
+        "responses": 1, "r2ts": 2, "waits": True, "digest-errors": 5}}
 WAIT: dict[str, Any] = {**HALF, "tid": 1090, "state": "TIME-WAIT", "left-ms": 58250}
 
 
@@ -74,6 +78,15 @@ def test_connections_are_shown_as_by_ss(capsys: pytest.CaptureFixture[str]) -> N
     assert json.loads(capsys.readouterr().out) == [OPEN, HALF, WAIT]
 
 
+def test_a_connection_of_nvme_tcp_has_a_line_of_its_queue() -> None:
+    plain = {"header-digests": False, "data-digests": False, "commands": 0, "responses": 0,
+             "r2ts": 0, "waits": False, "digest-errors": 0}
+    assert [tcp.text([{**NVME, "nvme": nvme}]).splitlines()[-1]
+            for nvme in (NVME["nvme"], plain)] == [
+        "    qid:3 digests:header,data commands:4 responses:1 r2ts:2 digest-errors:5 not-read",
+        "    no Connect yet digests:none commands:0"]
+
+
 def test_a_drive_without_connections_says_so() -> None:
     with FakeSupervisor("unit") as drive:
         drive.mgmt["tcp-connections"] = {"tcp-connections": []}
@@ -84,6 +97,8 @@ def test_a_drive_without_connections_says_so() -> None:
 
 def test_the_status_has_a_line_only_for_drives_with_connections() -> None:
     drives = {"d1": {"drive": {"tcp-connections": 2}}, "d2": {"drive": {"why": "off"}},
-              "d3": {"drive": {"tcp-connections": 0}}, "d4": {"drive": {"tcp-connections": 1}}}
+              "d3": {"drive": {"tcp-connections": 0}}, "d4": {"drive": {"tcp-connections": 1}},
+              "d5": {"drive": {"tcp-connections": 3, "nvme-tcp-queues": 2}}}
     assert status.tcp_lines({"drives": drives}) == [
-        "d1: 2 TCP connections; see essd tcp", "d4: 1 TCP connection; see essd tcp"]
+        "d1: 2 TCP connections; see essd tcp", "d4: 1 TCP connection; see essd tcp",
+        "d5: 3 TCP connections, 2 of them for NVMe/TCP; see essd tcp"]

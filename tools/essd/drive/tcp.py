@@ -64,6 +64,18 @@ def flight_words(entry: dict[str, Any]) -> Iterator[str]:
     yield from (word for word in ("recovers", "timestamps", "sack", "ecn") if entry[word])
 
 
+def nvme_words(nvme: dict[str, Any]) -> Iterator[str]:
+    yield f"qid:{nvme['qid']}" if "qid" in nvme else "no Connect yet"
+    digests = [kind for kind in ("header", "data") if nvme[f"{kind}-digests"]]
+    yield f"digests:{','.join(digests) or 'none'}"
+    yield f"commands:{nvme['commands']}"
+    for key in ("responses", "r2ts", "digest-errors"):
+        if nvme[key]:
+            yield f"{key}:{nvme[key]}"
+    if nvme["waits"]:
+        yield "not-read"
+
+
 def detail_lines(entry: dict[str, Any]) -> Iterator[str]:
     """What `ss -ti` of Linux shows in its second line, in lines of a narrow screen."""
     if "rto-us" in entry:
@@ -71,6 +83,8 @@ def detail_lines(entry: dict[str, Any]) -> Iterator[str]:
         yield " ".join((*time_words(entry), *flight_words(entry)))
     if "sent-bytes" in entry:
         yield f"bytes-acked:{entry['sent-bytes']} bytes-received:{entry['received-bytes']}"
+    if "nvme" in entry:
+        yield " ".join(nvme_words(entry["nvme"]))
     if "left-ms" in entry:
         yield f"ends in {entry['left-ms'] / 1000:.1f} s"
 

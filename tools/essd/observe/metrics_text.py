@@ -94,6 +94,8 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
                   ("drive", "counter"))
     iwarp = counter("iwarp_events", "Counters of iWARP since the power is on, if it is on.",
                     ("drive", "counter"))
+    nvme_tcp = counter("nvme_tcp_events", "Counters of NVMe/TCP since the drive's start: "
+                       "connections, PDUs, digests.", ("drive", "counter"))
     flash = counter("flash_events", "Counters of the NAND controller and of the "
                     "translation layer since the power is on.", ("drive", "counter"))
     free = gauge("flash_free_superblocks", "Superblocks of the NAND flash that hold "
@@ -117,7 +119,8 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
         if drive["warnings"] is not None:
             for word in dict.fromkeys((*WARNINGS.values(), *drive["warnings"])):
                 warning.add_metric([name, word], float(word in drive["warnings"]))
-        for family, key in ((media, "media"), (rnic, "rnic"), (tcp, "tcp"), (iwarp, "iwarp")):
+        for family, key in ((media, "media"), (rnic, "rnic"), (tcp, "tcp"), (iwarp, "iwarp"),
+                            (nvme_tcp, "nvme-tcp")):
             for word, value in found.get(key, {}).items():
                 family.add_metric([name, word], value)
         if "flash" not in found:
@@ -130,7 +133,7 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
             if word not in ("free-superblocks", "dead-dies"):
                 flash.add_metric([name, word], value)
     yield from (answers, commands, data, errors, log, warning, media, rnic, tcp, iwarp,
-                flash, free, more, spare, dead)
+                nvme_tcp, flash, free, more, spare, dead)
 
 
 def tables(frame: dict[str, Any]) -> Iterator[Metric]:

@@ -117,10 +117,15 @@ def firmware_lines(status: dict[str, Any]) -> list[str]:
 
 def tcp_lines(status: dict[str, Any]) -> list[str]:
     """A line for each drive that has TCP connections."""
-    counts = {name: said["drive"].get("tcp-connections", 0)
-              for name, said in status.get("drives", {}).items()}
-    return [f"{name}: {count} TCP connection{'s' if count > 1 else ''}; see essd tcp"
-            for name, count in counts.items() if count]
+    lines = []
+    for name, said in status.get("drives", {}).items():
+        count = said["drive"].get("tcp-connections", 0)
+        queues = said["drive"].get("nvme-tcp-queues", 0)
+        if count:
+            nvme = f", {queues} of them for NVMe/TCP" if queues else ""
+            lines.append(f"{name}: {count} TCP connection{'s' if count > 1 else ''}{nvme}; "
+                         "see essd tcp")
+    return lines
 
 
 def ana_lines(status: dict[str, Any]) -> list[str]:

@@ -1288,6 +1288,64 @@ static void test_fused_commands_keep_nobody_unread(void **state)
     assert_int_equal(w->tcp->pool_free, NVME_TCP_POOL_SLOTS - DEPTH);
 }
 
+/* The test has ended no connection: the ends of each have one index. */
+static struct nvme_tcp_details describe(const struct world *w,
+                                        const struct link *link)
+{
+    const struct world_conn *conn = &w->conns[link->peer - w->peers];
+    struct nvme_tcp_details details;
+
+    assert_true(nvme_tcp_describe(w->tcp, conn->asked, &details));
+    return details;
+}
+
+static void test_connections_are_described_and_pdus_counted(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, DATA_DIGEST, false);
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 10, 1, 3);
+    uint8_t data[BLOCK] = {1};
+    struct nvme_tcp_details details;
+    struct tcp_pdu_data r2t;
+    uint64_t before[NVME_TCP_COUNTERS];
+
+    for (unsigned int i = 0; i < NVME_TCP_COUNTERS; i++) {
+        before[i] = nvme_tcp_counter(w->tcp, (enum nvme_tcp_counter)i);
+    }
+    details = describe(w, &host.admin);
+    assert_true(details.is_connected);
+    assert_int_equal(details.qid, 0);
+    send_command(w, &host.io, &sqe, BLOCK);
+    r2t = take_r2t(w, &host.io);
+    details = describe(w, &host.io);
+    assert_int_equal(details.qid, 1);
+    assert_false(details.has_header_digest);
+    assert_true(details.has_data_digest);
+    assert_int_equal(details.commands, 1);
+    assert_int_equal(details.r2ts, 1);
+    assert_false(details.is_waiting);
+    send_data(w, &host.io, &r2t, true, data);
+    assert_int_equal(take_response(w, &host.io).status, 0);
+    sqe = make_rw(NVM_READ, 10, 1, 4);
+    send_command(w, &host.io, &sqe, BLOCK);
+    (void)take_pdu(w, &host.io);
+    world_run(w, 10000);
+    details = describe(w, &host.io);
+    assert_int_equal(details.commands, 0);
+    assert_int_equal(details.r2ts, 0);
+    for (unsigned int i = 0; i < NVME_TCP_COUNTERS; i++) {
+        static const uint8_t more[NVME_TCP_COUNTERS] = {
+            [NVME_TCP_CAPSULES] = 2,  [NVME_TCP_H2C_DATA] = 1,
+            [NVME_TCP_R2TS] = 1,      [NVME_TCP_C2H_DATA] = 1,
+            [NVME_TCP_RESPONSES] = 1, [NVME_TCP_SUCCESSES] = 1};
+
+        assert_int_equal(nvme_tcp_counter(w->tcp, (enum nvme_tcp_counter)i) -
+                             before[i],
+                         more[i]);
+    }
+    assert_false(nvme_tcp_describe(w->tcp, 12345678, &details));
+}
+
 /* Digests of one turn of the main loop are bounded, and each queue has its
  * turn. */
 static void test_a_turn_has_a_budget_of_bytes(void **state)
