@@ -254,8 +254,8 @@ static void make_response(struct nvme_tcp_queue *queue,
         is_success = is_plain_success(queue, req->nvmf->cqe);
         make_data(queue, req, true, is_success);
     }
-    queue->tcp
-        ->counters[is_success ? NVME_TCP_SUCCESSES : NVME_TCP_RESPONSES]++;
+    queue->tcp->counters[NVME_TCP_SUCCESSES] += is_success;
+    queue->tcp->counters[NVME_TCP_RESPONSES] += !is_success;
     if (!is_success) {
         header = begin_pdu(queue, &head, 0);
         memcpy(header + PDU_HEAD_LEN, req->nvmf->cqe, NVME_CQE_LEN);
