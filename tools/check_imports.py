@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, list[str]] = {
     "drive": ["base", "instance", "machine"],
     "debug": ["base", "build", "instance", "machine", "storage", "drive"],
     "supervisor": ["base", "build", "instance", "machine", "storage", "drive"],
-    "observe": ["base", "instance", "machine", "drive", "debug"],
+    "observe": ["base", "instance", "machine", "storage", "drive", "debug"],
     "setup": ["base", "settings", "build", "instance", "machine", "storage", "drive", "debug"],
     "topology": ["base", "settings", "build", "instance", "machine", "storage", "observe",
                  "setup"],

@@ -143,6 +143,7 @@ const struct mgmt_request mgmt_requests[MGMT_REQUESTS] = {
     {"referral-add", referral_arguments, mgmt_referral_add},
     {"referral-remove", referral_arguments, mgmt_referral_remove},
     {"counters", NULL, mgmt_counters},
+    {"superblocks", from_row_arguments, mgmt_superblocks},
     {"crashes", NULL, mgmt_crashes},
     {"crash-data", crash_data_arguments, mgmt_crash_data},
     {"crash-now", crash_now_arguments, mgmt_crash_now},

@@ -9,7 +9,7 @@
 
 #include "firmware/mgmt/mgmt_service.h"
 
-enum { MGMT_REQUESTS = 37 };
+enum { MGMT_REQUESTS = 38 };
 
 /** The context of the handlers is the struct drive. */
 extern const struct mgmt_request mgmt_requests[MGMT_REQUESTS];
@@ -49,6 +49,9 @@ mgmt_handler mgmt_faults;
 mgmt_handler mgmt_fault_add;
 mgmt_handler mgmt_fault_remove;
 mgmt_handler mgmt_fault_turn;
+
+/* in mgmt_flash.c */
+mgmt_handler mgmt_superblocks;
 
 /* in mgmt_hosts.c */
 mgmt_handler mgmt_hosts;

@@ -19,6 +19,7 @@ set(SOURCES
     mgmt_discovery.c
     mgmt_errors.c
     mgmt_faults.c
+    mgmt_flash.c
     mgmt_hosts.c
     mgmt_iwarp.c
     mgmt_network.c

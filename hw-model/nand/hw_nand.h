@@ -152,6 +152,8 @@ struct hw_nand_die {
                             * data of another read was sent */
     uint64_t remaining_ns; /* time that the suspended operation still needs */
     uint64_t suspend_ns;   /* time before the next operation can begin */
+    uint64_t busy_ns;      /* for which it has read, programmed or erased; not
+                            * saved */
     uint64_t copy_ns; /* time for which the operation waits until registers are
                        * copied */
     struct hw_nand_list urgent; /* reads that have not begun */
@@ -211,6 +213,10 @@ struct hw_nand {
 
 /** Power-on: the registers have their reset values, and there is no array. */
 void hw_nand_init(struct hw_nand *nand, const struct hw_nand_config *config);
+
+/** Nanoseconds for which a die of the array has read, programmed or erased
+ * since the controller was created; 0 if operations take no time. */
+uint64_t hw_nand_busy_time(const struct hw_nand *nand, uint32_t die);
 
 /** Bytes of memory that an array of this geometry needs in a controller. */
 size_t hw_nand_array_bytes(const struct nand_geometry *geometry);

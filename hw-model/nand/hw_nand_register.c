@@ -10,9 +10,33 @@ static struct hw_nand_op *op_of(struct hw_nand *nand, uint32_t r)
     return &nand->ops[nand->registers[r].op];
 }
 
+/* A state that takes time ends.  Add it to the time for which the die was
+ * busy. */
+static void count_busy(struct hw_nand *nand, uint32_t r, uint64_t end_ns)
+{
+    const struct hw_nand_register *reg = &nand->registers[r];
+
+    if (reg->state == HW_DIE_BUSY && end_ns > reg->clock_ns) {
+        nand->dies[r % HW_NAND_DIES].busy_ns += end_ns - reg->clock_ns;
+    }
+}
+
+uint64_t hw_nand_busy_time(const struct hw_nand *nand, uint32_t die)
+{
+    const struct hw_nand_register *page = &nand->registers[die];
+    uint64_t busy_ns = nand->dies[die].busy_ns;
+    uint64_t now_ns = hw_nand_now_ns(nand);
+
+    if (page->state == HW_DIE_BUSY && now_ns > page->clock_ns) {
+        busy_ns += now_ns - page->clock_ns;
+    }
+    return busy_ns;
+}
+
 void hw_nand_register_cut(struct hw_nand *nand, uint32_t r)
 {
     hw_nand_timer_stop(nand, r);
+    count_busy(nand, r, hw_nand_now_ns(nand));
     if (trace_is_on(nand->config.trace, TRACE_GROUP_NAND)) {
         hw_nand_trace_phase(nand, r, hw_nand_now_ns(nand), true);
     }
@@ -20,6 +44,7 @@ void hw_nand_register_cut(struct hw_nand *nand, uint32_t r)
 
 void hw_nand_register_elapsed(struct hw_nand *nand, uint32_t r, uint64_t end_ns)
 {
+    count_busy(nand, r, end_ns);
     if (trace_is_on(nand->config.trace, TRACE_GROUP_NAND)) {
         hw_nand_trace_phase(nand, r, end_ns, false);
     }

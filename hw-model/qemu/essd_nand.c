@@ -11,6 +11,9 @@
  *    block device properties
  *  + property "timing": "fast" (the default), operations take no time, or
  *    "realtime", they take the time of the array's profile
+ *  + property "busy-ns", read-only: numbers separated by commas: the virtual
+ *    time, then for each die how long it has read, programmed or erased since
+ *    the machine began; all 0 with timing=fast
  *  + link "mgmt": the block that gets its trace events; default: none
  *  + link "dram": the memory region that DMA reaches; default: the machine's
  *    RAM.  Bus addresses begin at SOC_DRAM_BASE
@@ -411,6 +414,20 @@ static const Property essd_nand_properties[] = {
                      MemoryRegion *),
 };
 
+static char *essd_nand_get_busy(Object *obj, Error **errp)
+{
+    EssdNandState *s = ESSD_NAND(obj);
+    GString *text = g_string_new(NULL);
+
+    g_string_append_printf(text, "%" PRIi64,
+                           qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL));
+    for (uint32_t die = 0; die < s->nand.num_dies; die++) {
+        g_string_append_printf(text, ",%" PRIu64,
+                               hw_nand_busy_time(&s->nand, die));
+    }
+    return g_string_free(text, false);
+}
+
 static void essd_nand_class_init(ObjectClass *oc, void *data)
 {
     DeviceClass *dc = DEVICE_CLASS(oc);
@@ -422,6 +439,7 @@ static void essd_nand_class_init(ObjectClass *oc, void *data)
     dc->vmsd = &essd_nand_vmstate;
     dc->user_creatable = false;
     device_class_set_props(dc, essd_nand_properties);
+    object_class_property_add_str(oc, "busy-ns", essd_nand_get_busy, NULL);
     rc->phases.hold = essd_nand_reset_hold;
     set_bit(DEVICE_CATEGORY_STORAGE, dc->categories);
 }

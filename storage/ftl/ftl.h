@@ -413,4 +413,22 @@ bool ftl_stripes_are_complete(const struct ftl *ftl);
 /** Superblocks that hold nothing. */
 uint32_t ftl_free_superblocks(const struct ftl *ftl);
 
+/* ---- ftl_look.c: what superblocks hold */
+
+struct ftl_superblock_look {
+    const char *state;     /* "free", "erasing", "open", "closed", "retired" or
+                            * "checkpoint" */
+    const char *stream;    /* that fills it, "host" or "move"; or NULL */
+    const char *moves_for; /* why its contents are or will be moved; or NULL */
+    uint32_t valid;        /* units that must not be lost */
+    uint32_t capacity;     /* units of planes that are not bad */
+    uint32_t erasures;     /* ever */
+    uint64_t age_rows; /* rows that were programmed since it was closed; 0 if it
+                        * is not closed */
+};
+
+uint32_t ftl_superblocks(const struct ftl *ftl);
+void ftl_look(const struct ftl *ftl, uint32_t superblock,
+              struct ftl_superblock_look *look);
+
 #endif

@@ -980,9 +980,7 @@ void ftl_health_write(struct ftl *ftl);
 bool ftl_health_step(struct ftl *ftl);
 /** Make the medium read-only, from now on and after restarts. */
 void ftl_health_set_read_only(struct ftl *ftl);
-/**
- * Whether the flash has lost too many planes for garbage collection to get on.
- */
+/** Whether the flash has lost too many planes for collection to get on. */
 bool ftl_health_is_worn_out(const struct ftl *ftl);
 /** Whether there is no space because planes have failed. */
 bool ftl_health_has_taken_space(const struct ftl *ftl);

@@ -417,10 +417,7 @@ static bool find_attempt(const struct ftl *ftl, struct ftl_rescue *rescue)
     return true;
 }
 
-/*
- * Everything is read.
- * @return whether another attempt is worthwhile
- */
+/* Everything is read. @return whether another attempt is worthwhile */
 static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
 {
     bool all = true;

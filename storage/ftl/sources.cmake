@@ -15,6 +15,7 @@ set(SOURCES
     ftl_keep_repair.c
     ftl_layout.c
     ftl_levelling.c
+    ftl_look.c
     ftl_map.c
     ftl_marks.c
     ftl_memory.c

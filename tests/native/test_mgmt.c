@@ -89,6 +89,44 @@ static void test_every_request_is_answered_with_json(void **state)
     bed_end(&bed);
 }
 
+/* The whole map of the flash, in pages of 64 superblocks. */
+static void test_the_superblocks_of_the_flash_are_listed(void **state)
+{
+    static const struct bed nand = {
+        .mtu_bytes = 1500, .has_nand = true, .nand_blocks = 70};
+    struct bed bed;
+
+    (void)state;
+    bed_init_like(&bed, &nand);
+    bed_connect(&bed, 0, 1, 64);
+    assert_int_equal(bed_write(&bed, 1, 0, 8, HOST_DATA_KEYED, true, 1), 0);
+    expect_reply(&bed, "{\"v\":1,\"id\":1,\"request\":\"superblocks\"}\n",
+                 "\"mounted\":true,\"dead-dies\":[],\"superblocks\":[{"
+                 "\"superblock\":0,\"state\":\"");
+    /* What was written, and a page with the capacity. */
+    expect_reply(&bed, "{\"v\":1,\"id\":1,\"request\":\"superblocks\"}\n",
+                 "\"state\":\"open\",\"stream\":\"host\",\"valid\":2,");
+    expect_reply(&bed, "{\"v\":1,\"id\":1,\"request\":\"superblocks\"}\n",
+                 "],\"next\":64}");
+    expect_reply(&bed,
+                 "{\"v\":1,\"id\":1,\"request\":\"superblocks\",\"from\":64}\n",
+                 "\"superblocks\":[{\"superblock\":64,\"state\":\"free\","
+                 "\"valid\":0,");
+    host_disconnect(&bed.host->host);
+    bed_end(&bed);
+}
+
+static void test_a_drive_without_flash_has_no_superblocks(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    expect_reply(&bed, "{\"v\":1,\"id\":1,\"request\":\"superblocks\"}\n",
+                 "\"no-flash\"");
+    bed_end(&bed);
+}
+
 static void test_a_namespace_whose_format_has_failed_says_so(void **state)
 {
     static const char request[] =

@@ -1084,10 +1084,13 @@ static void test_nand_events_show_what_a_die_does_all_the_time(void **state)
     struct nand_bed_place place = erased_block(bed, 0, 0);
     struct nand_bed_place other = place;
     struct phase phases[ARRAY_LEN(expected)];
+    const struct hw_nand *core = bed->machine.nand;
+    uint64_t busy_ns;
 
     program_now(bed, &place, 1);
     other.block = (uint16_t)(place.block + 1); /* bad ones were not met */
     machine_trace(&bed->machine, BIT(TRACE_GROUP_NAND));
+    busy_ns = hw_nand_busy_time(core, 0);
     nand_bed_erase(bed, 0, &other);
     nand_kick(&bed->nand);
     native_world_pass(&bed->world, 1000000);
@@ -1110,4 +1113,9 @@ static void test_nand_events_show_what_a_die_does_all_the_time(void **state)
     assert_int_equal(phases[3].end_ns - phases[3].begun_ns,
                      tlc_part()->suspend_ns + tlc_part()->native.read_ns[0]);
     assert_int_equal(phases[4].end_ns - phases[4].begun_ns, transfer_ns(1));
+    assert_int_equal(hw_nand_busy_time(core, 0) - busy_ns,
+                     tlc_part()->native.erase_ns + tlc_part()->resume_ns +
+                         tlc_part()->suspend_ns +
+                         tlc_part()->native.read_ns[0]);
+    assert_int_equal(hw_nand_busy_time(core, 1), 0);
 }

@@ -14,9 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_cli_instances import make_drive
-from typer.testing import CliRunner
-
 from essd import cli
 from essd.base import paths
 from essd.base.errors import EssdError
@@ -25,6 +22,8 @@ from essd.settings import block as config_block
 from essd.setup import setup
 from essd.setup.setup import Wish
 from essd.storage import flash, nand, nand_look
+from test_cli_instances import make_drive
+from typer.testing import CliRunner
 
 SMALL = "300M,channels=1"        # the smallest array of one channel with two dies
 PARITY = "400M,channels=3,dies=1"
@@ -121,8 +120,26 @@ def test_wear_comes_before_the_writes_and_the_days_after_them() -> None:
     in_order(path)
 
 
+@pytest.mark.parametrize("array", [SMALL, PARITY])
+def test_the_map_of_a_drive_that_is_off_changes_nothing(array: str) -> None:
+    path = make(array)
+    age("--fill", "100", "--drive-writes", "1", "--yes")
+    before = digest(path)
+    done = CliRunner().invoke(cli.app, ["media", "map", "--name", "x", "--json"])
+    assert done.exit_code == 0, done.output
+    facts = json.loads(done.stdout)
+    assert not facts["running"] and digest(path) == before
+    states = [row["state"] for row in facts["superblocks"]]
+    assert len(states) == nand.look(path)["blocks"]
+    assert {"free", "closed", "checkpoint"} == set(states)
+    # The whole capacity, and the pages with erase counts.
+    valid = sum(row["valid"] for row in facts["superblocks"])
+    assert 0 <= valid - (64 << 20) // 4096 < 20
+    assert all(die["busy"] is None and not die["dead"] for die in facts["dies"])
+
+
 FILLS = " .:-=+*#%@"      # from no programmed wordline to all of them
-DIE = re.compile(r"^ch +(\d+) die +(\d+) \|(.{48})\|(.{48})\|$", re.M)
+DIE = re.compile(r"^ch +(\d+) die +(\d+) \|(.{48})\|(.{48})\|$", re.MULTILINE)
 
 
 def info(*words: str) -> str:

@@ -47,7 +47,8 @@ static void read_storage(void *ctx, uint32_t id, uint64_t offset,
     bool success = true;
 
     errno = 0;
-    if (preadv(flash->image->fd, iov, (int)niov, (off_t)offset) != all) {
+    if (flash->image->bytes != NULL ||
+        preadv(flash->image->fd, iov, (int)niov, (off_t)offset) != all) {
         for (unsigned int i = 0; success && i < niov; i++) {
             success = image_read(flash->image, offset, iov[i].iov_base,
                                  iov[i].iov_len);
@@ -76,7 +77,8 @@ static void write_storage(void *ctx, uint32_t id, uint64_t offset,
 
     flash->is_discarded[block_at(flash, offset)] = false;
     errno = 0;
-    if (pwritev(flash->image->fd, iov, (int)niov, (off_t)offset) != all) {
+    if (flash->image->bytes != NULL ||
+        pwritev(flash->image->fd, iov, (int)niov, (off_t)offset) != all) {
         for (unsigned int i = 0; success && i < niov; i++) {
             success = image_write(flash->image, offset, iov[i].iov_base,
                                   iov[i].iov_len);
@@ -104,7 +106,7 @@ static void give_back_space(struct array_flash *flash)
     const struct nand_layout *layout = &flash->image->layout;
 
     for (uint32_t i = 0; i < flash->image->num_blocks; i++) {
-        if (flash->is_discarded[i]) {
+        if (flash->is_discarded[i] && flash->image->bytes == NULL) {
             (void)fallocate(flash->image->fd,
                             FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                             (off_t)nand_layout_slot(layout, i, 0),
@@ -119,7 +121,9 @@ static void flush_storage(void *ctx, uint32_t id)
     struct array_flash *flash = ctx;
 
     errno = 0;
-    end_request(flash, id, fdatasync(flash->image->fd) == 0);
+    end_request(flash, id,
+                flash->image->bytes != NULL ||
+                    fdatasync(flash->image->fd) == 0);
 }
 
 static void end_requests(struct array_flash *flash)

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,11 +32,24 @@ int image_complain(const char *path, const char *format, ...)
     return STATUS_FAILED;
 }
 
+/* Whether a range is in the private copy. */
+static bool is_within(const struct image *image, uint64_t offset, size_t len)
+{
+    return offset <= image->size_bytes && len <= image->size_bytes - offset;
+}
+
 bool image_read(const struct image *image, uint64_t offset, void *buf,
                 size_t len)
 {
     uint8_t *at = buf;
 
+    if (image->bytes != NULL) {
+        if (!is_within(image, offset, len)) {
+            return false;
+        }
+        memcpy(buf, image->bytes + offset, len);
+        return true;
+    }
     while (len != 0) {
         ssize_t part = pread(image->fd, at, len, (off_t)offset);
 
@@ -57,6 +71,13 @@ bool image_write(const struct image *image, uint64_t offset, const void *buf,
 {
     const uint8_t *at = buf;
 
+    if (image->bytes != NULL) {
+        if (!is_within(image, offset, len)) {
+            return false;
+        }
+        memcpy(image->bytes + offset, buf, len);
+        return true;
+    }
     while (len != 0) {
         ssize_t part = pwrite(image->fd, at, len, (off_t)offset);
 
@@ -170,8 +191,24 @@ bool image_open(struct image *image, const char *path, bool writes)
     return true;
 }
 
+bool image_make_private(struct image *image)
+{
+    void *bytes = mmap(NULL, image->size_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_NORESERVE, image->fd, 0);
+
+    if (bytes == MAP_FAILED) {
+        image_complain(image->path, "%s", strerror(errno));
+        return false;
+    }
+    image->bytes = bytes;
+    return true;
+}
+
 void image_close(struct image *image)
 {
+    if (image->bytes != NULL) {
+        munmap(image->bytes, image->size_bytes);
+    }
     close(image->fd);
 }
 

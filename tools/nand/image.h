@@ -24,6 +24,7 @@ struct image {
     struct nand_file file;
     struct nand_layout layout;
     uint32_t num_blocks;
+    uint8_t *bytes; /* see image_make_private(); NULL: the file is used */
 };
 
 /* The options of the command line. */
@@ -46,7 +47,7 @@ struct wishes {
     unsigned int fill; /* percent of each namespace; 0: no preconditioning */
     unsigned int drive_writes; /* afterwards */
     bool is_sequential;        /* the drive writes are sequential, too */
-    const char *flash;         /* path of the drive's SPI flash */
+    const char *flash;         /* path of the drive's SPI flash; also of map */
     bool has_capacitors;       /* the drive has power-loss protection */
     bool shows_progress;
 };
@@ -56,6 +57,7 @@ int create_image(const char *path, const struct wishes *wishes);
 int show_image(const char *path, const struct wishes *wishes);
 int check_image(const char *path, const struct wishes *wishes);
 int age_image(const char *path, const struct wishes *wishes);
+int map_image(const char *path, const struct wishes *wishes);
 
 /** Print "essd-nand: PATH: ...", or without PATH if it is NULL.
  * @return STATUS_FAILED */
@@ -75,6 +77,10 @@ MUST_USE int image_open_file(const char *path, bool writes);
  */
 MUST_USE bool image_open(struct image *image, const char *path, bool writes);
 void image_close(struct image *image);
+
+/** From now on, let writes change a copy in memory instead of the file.  Only
+ * what is written takes memory.  If this fails, it prints why. */
+MUST_USE bool image_make_private(struct image *image);
 
 /** Read the beginning of an open file again, after another writer has changed
  * it.  If this fails, it prints why. */

@@ -19,6 +19,7 @@ static const char usage[] =
     "                        [--seed N]\n"
     "       essd-nand info FILE [--json] [--spare PERCENT]\n"
     "       essd-nand check FILE [--json]\n"
+    "       essd-nand map FILE --flash FLASH [--plp]\n"
     "       essd-nand age FILE [--erasures N] [--reads N] [--bad] [--at "
     "PLACE]\n"
     "                        [--days N] [--flash FLASH]\n"
@@ -55,8 +56,9 @@ static const char usage[] =
     "  --drive-writes  then write the capacity of all namespaces to this "
     "share,\n"
     "              0 to 100 times, at random or --sequential\n"
-    "  --flash     file of the drive's SPI flash, which --fill needs; without\n"
-    "              it, SMART does not include the erasures of --erasures\n"
+    "  --flash     file of the drive's SPI flash, which map and --fill need;\n"
+    "              without it, SMART does not include the erasures of "
+    "--erasures\n"
     "  --plp       the drive has power-loss protection\n"
     "  --progress  print lines \"progress PERCENT\"\n"
     "  --json      print one JSON object: docs/json.md\n"
@@ -229,6 +231,19 @@ static int print_profiles(void)
     return STATUS_OK;
 }
 
+static int age_if_complete(const char *path, const struct wishes *wishes)
+{
+    if (wishes->marks_bad && wishes->place[0] == '\0') {
+        return refuse_usage("--bad needs --at, because a drive needs blocks "
+                            "that are not bad");
+    }
+    return (wishes->fill != 0 && wishes->flash == NULL) ||
+                   (wishes->fill == 0 && wishes->drive_writes != 0)
+               ? refuse_usage("--fill needs --flash, and --drive-writes needs "
+                              "both")
+               : age_image(path, wishes);
+}
+
 int main(int argc, char **argv)
 {
     struct wishes wishes = {.profile = nand_profile(0)->name,
@@ -278,17 +293,12 @@ int main(int argc, char **argv)
     if (strcmp(command, "check") == 0) {
         return check_image(path, &wishes);
     }
-    if (strcmp(command, "age") == 0 && wishes.marks_bad &&
-        wishes.place[0] == '\0') {
-        return refuse_usage("--bad needs --at, because a drive needs blocks "
-                            "that are not bad");
+    if (strcmp(command, "map") == 0) {
+        return wishes.flash == NULL ? refuse_usage("map needs --flash")
+                                    : map_image(path, &wishes);
     }
     if (strcmp(command, "age") == 0) {
-        return (wishes.fill != 0 && wishes.flash == NULL) ||
-                       (wishes.fill == 0 && wishes.drive_writes != 0)
-                   ? refuse_usage("--fill needs --flash, and --drive-writes "
-                                  "needs both")
-                   : age_image(path, &wishes);
+        return age_if_complete(path, &wishes);
     }
     return refuse_usage("there is no such command");
 }

@@ -252,7 +252,7 @@ static void repeated_write(struct conf *conf)
     finish_aoe(conf);
 }
 
-static void errors(struct conf *conf)
+static void disk_errors(struct conf *conf)
 {
     uint8_t beyond[sizeof(read_ext)], aborted[sizeof(read_ext)];
 
@@ -292,7 +292,7 @@ static void send_changed(struct conf *conf, unsigned int at, uint8_t value)
     SEND(conf, request);
 }
 
-static void silence(struct conf *conf)
+static void ignored_frames(struct conf *conf)
 {
     uint8_t data[SECTOR] = {0};
     uint8_t all[sizeof(write_ext)];
@@ -312,7 +312,7 @@ static void silence(struct conf *conf)
     finish_aoe(conf);
 }
 
-static void reservation(struct conf *conf)
+static void reservation_list(struct conf *conf)
 {
     static const uint8_t reserve[] = {
         0x10, 0x00, 0x00, 0x01, 0x00, 0x03, 0x00, 0x00, 0x00,
@@ -365,14 +365,16 @@ static const struct conf_test tests[] = {
     CONF_TEST("errors", "AoEr11 2.4, 3.1",
               "Wrong requests get the errors of the protocol, and refused ATA "
               "commands those of a device.",
-              errors, .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
+              disk_errors, .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
     CONF_TEST("silence", "AoEr11 2",
               "Answers, other shelves and slots, and data for all devices are "
               "ignored.",
-              silence, .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
+              ignored_frames, .needs = CONF_NEEDS_CONTROL,
+              .is_malformed = true),
     CONF_TEST("reservation", "AoEr11 3.4",
               "A device that is reserved for another station refuses reads.",
-              reservation, .needs = CONF_NEEDS_CONTROL, .is_malformed = true),
+              reservation_list, .needs = CONF_NEEDS_CONTROL,
+              .is_malformed = true),
     CONF_TEST("off", "docs/aoe.md",
               "Nothing is answered while nothing is exported.", turned_off,
               .needs = CONF_NEEDS_CONTROL),

@@ -192,3 +192,8 @@ def bmc_socket(folder: Path, part: str = "drive") -> Path:
 def cable_command(port: int, plugged: bool) -> tuple[str, dict[str, Any]]:
     """The QMP command that pulls or plugs a port's cable."""
     return "set_link", {"name": f"port{port}", "up": plugged}
+
+
+def nand_busy_query() -> tuple[str, dict[str, Any]]:
+    """The QMP command that reads the virtual time, and how long each die was busy."""
+    return "qom-get", {"path": "/machine/nand-controller", "property": "busy-ns"}

@@ -206,7 +206,7 @@ static void test_config_refuses_wrong_values_with_a_good_crc(void **state)
         {216 + 20, 1},   /* an address that is all zero */
         {216 + 80, 3},   /* aggregation */
         {216 + 81, 8},   /* unknown flags */
-        {216 + 82, 128}, {216 + 83, 8}, {216 + 91, 3},
+        {216 + 82, 128},  {216 + 83, 8}, {216 + 91, 3},
         {312, 0x55}, /* more than six runs of namespaces, with the sample's */
         {312 + 16, 0xff}, /* no shelf */
     };

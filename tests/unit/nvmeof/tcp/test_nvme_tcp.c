@@ -1289,8 +1289,8 @@ static void test_fused_commands_keep_nobody_unread(void **state)
 }
 
 /* The test has ended no connection: the ends of each have one index. */
-static struct nvme_tcp_details describe(const struct world *w,
-                                        const struct link *link)
+static struct nvme_tcp_details queue_details(const struct world *w,
+                                             const struct link *link)
 {
     const struct world_conn *conn = &w->conns[link->peer - w->peers];
     struct nvme_tcp_details details;
@@ -1312,12 +1312,12 @@ static void test_connections_are_described_and_pdus_counted(void **state)
     for (unsigned int i = 0; i < NVME_TCP_COUNTERS; i++) {
         before[i] = nvme_tcp_counter(w->tcp, (enum nvme_tcp_counter)i);
     }
-    details = describe(w, &host.admin);
+    details = queue_details(w, &host.admin);
     assert_true(details.is_connected);
     assert_int_equal(details.qid, 0);
     send_command(w, &host.io, &sqe, BLOCK);
     r2t = take_r2t(w, &host.io);
-    details = describe(w, &host.io);
+    details = queue_details(w, &host.io);
     assert_int_equal(details.qid, 1);
     assert_false(details.has_header_digest);
     assert_true(details.has_data_digest);
@@ -1330,7 +1330,7 @@ static void test_connections_are_described_and_pdus_counted(void **state)
     send_command(w, &host.io, &sqe, BLOCK);
     (void)take_pdu(w, &host.io);
     world_run(w, 10000);
-    details = describe(w, &host.io);
+    details = queue_details(w, &host.io);
     assert_int_equal(details.commands, 0);
     assert_int_equal(details.r2ts, 0);
     for (unsigned int i = 0; i < NVME_TCP_COUNTERS; i++) {

@@ -648,3 +648,63 @@ static void test_nothing_is_recorded_while_nobody_traces(void **state)
     assert_int_equal(record->num_events, 0);
     free_record(record);
 }
+
+/* ---- What superblocks hold. */
+
+static void test_a_look_at_superblocks_shows_what_they_hold(void **state)
+{
+    struct record *record = new_record(&plain);
+    struct bed *bed = record->bed;
+    uint32_t valid = 0, is_free = 0, open = 0;
+    struct ftl_superblock_look look;
+
+    (void)state;
+    fill_medium(bed);
+    for (uint32_t i = 0; i < ftl_superblocks(bed->ftl); i++) {
+        ftl_look(bed->ftl, i, &look);
+        assert_true(look.valid <= look.capacity);
+        assert_null(look.moves_for);
+        valid += look.valid;
+        is_free += strcmp(look.state, "free") == 0;
+        open += look.stream != NULL && strcmp(look.state, "open") == 0;
+        assert_true((strcmp(look.state, "closed") == 0) ==
+                    (look.age_rows != 0));
+    }
+    /* The pages with erase counts are valid, too. */
+    assert_in_range(valid, bed->units, bed->units + 8);
+    assert_int_equal(is_free, ftl_free_superblocks(bed->ftl));
+    assert_int_equal(open, 1);
+    free_record(record);
+}
+
+/* The die of a superblock has died: its contents move, and say why. */
+static void test_a_look_says_why_a_superblock_moves(void **state)
+{
+    struct bed_config config = plain;
+    struct ftl_superblock_look look;
+    struct record *record;
+    uint32_t moving = 0;
+
+    (void)state;
+    config.geometry.dies = 4;
+    config.geometry.blocks = 24;
+    record = new_record(&config);
+    fill_medium(record->bed);
+    inject_death(record->bed, NAND_OP_READ, 0, 0);
+    for (uint32_t unit = 0; ftl_dead_dies(record->bed->ftl) == 0; unit++) {
+        assert_int_equal(
+            bed_wait(record->bed,
+                     bed_submit_read(record->bed, (uint64_t)unit * BED_SECTORS,
+                                     BED_SECTORS)),
+            MEDIA_OK);
+    }
+    for (uint32_t i = 0; i < ftl_superblocks(record->bed->ftl); i++) {
+        ftl_look(record->bed->ftl, i, &look);
+        if (look.moves_for != NULL) {
+            assert_string_equal(look.moves_for, "rebuild");
+            moving++;
+        }
+    }
+    assert_true(moving > 1); /* not only the one that is being moved */
+    free_record(record);
+}

@@ -2,6 +2,7 @@
 """`essd media`: what is on a drive's NAND array, whether it is in order, and its age."""
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,8 +14,8 @@ from .run import can_ask
 from .snapshot import Of, instance_of
 
 media = App(
-    help="Look at the NAND array of a drive that is off, or age it: wear, fill, bad "
-         "blocks (docs/nand.md).", no_args_is_help=True)
+    help="Look at the NAND array of a drive, or, while it is off, check or age it: wear, "
+         "fill, bad blocks (docs/nand.md).", no_args_is_help=True)
 app.add_typer(media, name="media", rich_help_panel=LOOK)
 
 
@@ -22,6 +23,28 @@ app.add_typer(media, name="media", rich_help_panel=LOOK)
 def info(part: Part = "", name: Of = "", as_json: AsJson = False) -> None:
     """Show what the array is, its fill, its wear and its bad blocks."""
     run("info", part, name, as_json)
+
+
+@media.command("map")
+def show_map(part: Part = "", name: Of = "", as_json: AsJson = False,
+             html: Annotated[Path | None, typer.Option(
+                 metavar="FILE", help="Write a page to FILE instead.")] = None) -> None:
+    """Show what each superblock of the flash holds, and how busy each die is."""
+    from ...observe import flash_map, flash_page
+    if as_json:
+        show.only_data()
+    facts = flash_map.read(instance_of(name), part)
+    if html is not None:
+        try:
+            html.write_text(flash_page.page(facts), encoding="utf-8")
+        except OSError as error:
+            raise EssdError(f"--html {html}: {error.strerror}") from None
+        show.note(f"wrote {html}")
+    elif as_json:
+        print(json.dumps(facts, indent=2))
+    else:
+        for line in flash_map.lines(facts):
+            show.console.print(line)
 
 
 @media.command()
@@ -109,10 +132,13 @@ def ask_to_overwrite(name: str, part: str, percent: int, yes: bool) -> None:
 
 
 def run(what: str, part: str, name: str, as_json: bool) -> None:
+    from ...observe import flash_map
     from ...storage import nand_look
     if as_json:
         show.only_data()
-    done = nand_look.run(what, instance_of(name), part, *(["--json"] if as_json else []))
+    options = ["--json"] if as_json else []
+    done = (flash_map.info(instance_of(name), part, *options) if what == "info" else
+            nand_look.run(what, instance_of(name), part, *options))
     print(json.dumps(done.facts, indent=2) if as_json else done.text, end="\n" * as_json)
     if done.complaint:
         show.error(done.complaint)
