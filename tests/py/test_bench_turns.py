@@ -153,6 +153,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(top)]
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
         subprocess.run([*git, *words], check=True, timeout=LOOK_UP_S)
+    monkeypatch.setenv("PYTHONPATH", str(paths.TOP / "tools"))
     monkeypatch.setattr(paths, "TOP", top)
     monkeypatch.setenv("ESSD_CACHE", str(tmp_path / "cache"))
     return top

@@ -19,7 +19,7 @@ from test_namespaces import CAPACITY, FIRST
 from test_neighbours import PORTS as NEIGHBOURS
 from test_port_lag import lacp
 from test_requests import READ
-from test_tcp import OPEN, WAIT
+from test_tcp import NVME, OPEN, WAIT
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -101,7 +101,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSupervi
         lab.mgmt = {"status": {"firmware": "0.1.0", "serial": "S1"}, "lag": lacp(),
                     "modules": {"modules": [module(0), module(1)]},
                     "neighbours": {"ports": NEIGHBOURS}, "requests": {"requests": [READ]},
-                    "tcp-connections": {"tcp-connections": [OPEN, WAIT]},
+                    "tcp-connections": {"tcp-connections": [OPEN, NVME, WAIT]},
                     "namespaces": {**CAPACITY, "namespaces": [FIRST]},
                     "config": {"keys": [{"key": key, "saved": value, "in-force":
                                          "2" if key == "port.0.mtu" else value}

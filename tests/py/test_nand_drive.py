@@ -733,7 +733,8 @@ def test_the_firmware_finds_the_array_and_it_survives_power_cuts_and_snapshots()
         instance.wait_started()
         wait_for(instance, "nand: 4 channels, 2 dies each, 4 planes of 200 blocks")
         with pytest.raises(EssdError, match="is in use: if the drive is running"):
-            looks("info", "--name", "x")
+            looks("check", "--name", "x")
+        assert "this is what its firmware says" in looks("info", "--name", "x")[1]
         instance.ask("save-all", name="one")
         instance.ask("power-cut")
         assert "seed        3\n" in looks("info", "--name", "x")[1]

@@ -3,6 +3,7 @@
 
 import socket
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -124,10 +125,17 @@ cables: ["a-drive-with-a-name0:0 - host"]
 """
 
 
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """Shorter than tmp_path, whose length depends on earlier runs of the tests."""
+    with tempfile.TemporaryDirectory(prefix="e") as folder:
+        yield Path(folder)
+
+
 def test_sockets_whose_paths_are_too_long_are_refused_before_anything_is_made(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        tmp_path: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     room = chosen.SOCKET_MAX - len("/essd/x/host/" + chosen.SSH_DRAFT)
-    base = tmp_path / ("r" * (room - len(str(tmp_path)) - 1))
+    base = short_path / ("r" * (room - len(str(short_path)) - 1))
     base.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(base))
     chosen.check_sockets("x", ["host"], ["drive"])

@@ -7,6 +7,7 @@ checkout: with the same options, and with the same initiator at the other end.
 """
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -106,7 +107,10 @@ def binaries(base: str) -> Binaries:
     """Build what BASE is compared by."""
     source = checkout(base)
     with show.busy(f"building the drive of {base}"):
+        # PYTHONPATH may name this checkout's modules.
         done = subprocess.run([sys.executable, "-c", BUILD], cwd=source, check=False, text=True,
+                              env={word: value for word, value in os.environ.items()
+                                   if word != "PYTHONPATH"},
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=BUILD_S)
     try:
         facts = json.loads(done.stdout.splitlines()[-1])
