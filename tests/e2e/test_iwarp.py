@@ -20,7 +20,7 @@ PARAMETERS = "/sys/module/siw/parameters"
 
 
 def use(job: Job, port: int, kind: str) -> None:
-    """Give the card of a port one RDMA device of siw or rxe."""
+    """Give the card of a port, by which nothing is connected, a device of siw or rxe."""
     job.quiet(f"for link in siw{port} rxe{port}; do rdma link delete $link 2>/dev/null; done; "
               f"rdma link add {kind}{port} type {kind} netdev eth{port}")
 
@@ -113,6 +113,7 @@ def test_connect_all_connects_each_address_once(iwarp: Job) -> None:
                     for path in system["Paths"])
     assert states == ["live", "live"] and "fail" not in said, (said, paths)
     work(iwarp)
+    steps.clean_host(iwarp)
     use(iwarp, 1, "siw")
 
 
