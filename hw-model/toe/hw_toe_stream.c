@@ -10,6 +10,9 @@
 
 #include <string.h>
 
+_Static_assert((int)RDMA_STREAM_PIECES <= (int)TCP_PIECES_MAX,
+               "what fetch() finds has room");
+
 /* @return the connection with this TID, if it is open */
 static struct hw_toe_conn *stream_find(struct hw_toe *toe, uint32_t stream)
 {
@@ -112,14 +115,18 @@ static void detach_pair(void *ctx, uint32_t stream)
     toe->env.defer(toe->env.ctx);
 }
 
+/* An MSS counts the bytes of options, too (RFC 6691). */
 static uint16_t find_segment_bytes(void *ctx, uint32_t stream)
 {
+    enum { TIMES_LEN = 12 }; /* of the option, aligned: RFC 7323 appendix A */
     struct hw_toe *toe = ctx;
     const struct hw_toe_conn *conn = stream_find(toe, stream);
     struct tcp_info info;
 
-    return conn != NULL && tcp_info(toe->tcp, conn->id, &info) ? info.mss
-                                                               : (uint16_t)0;
+    if (conn == NULL || !tcp_info(toe->tcp, conn->id, &info)) {
+        return 0;
+    }
+    return (uint16_t)(info.mss - (info.has_times ? TIMES_LEN : 0));
 }
 
 struct rdma_streams hw_toe_streams(struct hw_toe *toe)

@@ -298,21 +298,40 @@ unsigned int mpa_cm_half_open(const struct mpa_cm *cm, const uint8_t *ip)
     return count;
 }
 
-/* The oldest one of the address that has most of them. */
+/* How many of these connections have the address of one. */
+static unsigned int count_address(struct mpa_cm_conn *const *list,
+                                  unsigned int len,
+                                  const struct mpa_cm_conn *one)
+{
+    unsigned int count = 0;
+
+    for (unsigned int i = 0; i < len; i++) {
+        count +=
+            memcmp(list[i]->peer.ip, one->peer.ip, sizeof(one->peer.ip)) == 0;
+    }
+    return count;
+}
+
+/* The oldest one of the address that has most of them, and more than `own`. */
 static struct mpa_cm_conn *find_displaceable(struct mpa_cm *cm,
                                              unsigned int own)
 {
+    struct mpa_cm_conn *list[MPA_CM_HALF_OPEN];
     struct mpa_cm_conn *found = NULL;
     unsigned int most = own;
+    unsigned int len = 0;
 
-    for (unsigned int i = 0; i < MPA_CM_CONNS; i++) {
-        struct mpa_cm_conn *conn = &cm->conns[i];
-        unsigned int count =
-            is_half_open(conn) ? mpa_cm_half_open(cm, conn->peer.ip) : 0;
+    for (unsigned int i = 0; i < MPA_CM_CONNS && len < ARRAY_LEN(list); i++) {
+        if (is_half_open(&cm->conns[i])) {
+            list[len++] = &cm->conns[i];
+        }
+    }
+    for (unsigned int i = 0; i < len; i++) {
+        unsigned int count = count_address(list, len, list[i]);
 
         if (count > most || (count == most && found != NULL &&
-                             conn->since_us < found->since_us)) {
-            found = conn;
+                             list[i]->since_us < found->since_us)) {
+            found = list[i];
             most = count;
         }
     }

@@ -219,3 +219,23 @@ static void test_other_addresses_refuse_iwarp(void **state)
     assert_int_equal(mpa->bed->peer->established_count, 0);
     assert_int_equal(mpa_cm_usage(mpa->cm).connections, 0);
 }
+
+/* As long as what a segment carries beside its timestamps: one with an FPDU of
+ * this length is one segment. */
+static void test_a_stream_tells_what_a_segment_carries(void **state)
+{
+    struct mpa_bed *mpa = *state;
+    struct rdma_streams streams = hw_toe_streams(&mpa->bed->hw);
+    struct tcp_info info;
+    uint32_t tid;
+
+    (void)peer_connects(mpa);
+    tid = mpa->mpa.tid_of[0];
+    assert_true(
+        tcp_info(mpa->bed->hw.tcp, mpa->bed->hw.state.conns[0].id, &info));
+    assert_true(info.has_times);
+    assert_int_equal(info.mss, BED_MTU - IPV4_LEN - TCP_LEN);
+    assert_int_equal(streams.segment_bytes(streams.ctx, tid),
+                     BED_MTU - IPV4_LEN - TCP_LEN - 12);
+    assert_int_equal(streams.segment_bytes(streams.ctx, tid + 1), 0);
+}
