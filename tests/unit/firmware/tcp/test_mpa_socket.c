@@ -227,10 +227,8 @@ static void test_a_stream_tells_what_a_segment_carries(void **state)
     struct mpa_bed *mpa = *state;
     struct rdma_streams streams = hw_toe_streams(&mpa->bed->hw);
     struct tcp_info info;
-    uint32_t tid;
+    uint32_t id = peer_connects(mpa), tid = mpa->mpa.tid_of[0];
 
-    (void)peer_connects(mpa);
-    tid = mpa->mpa.tid_of[0];
     assert_true(
         tcp_info(mpa->bed->hw.tcp, mpa->bed->hw.state.conns[0].id, &info));
     assert_true(info.has_times);
@@ -238,4 +236,7 @@ static void test_a_stream_tells_what_a_segment_carries(void **state)
     assert_int_equal(streams.segment_bytes(streams.ctx, tid),
                      BED_MTU - IPV4_LEN - TCP_LEN - 12);
     assert_int_equal(streams.segment_bytes(streams.ctx, tid + 1), 0);
+    tcp_abort(mpa->bed->peer->tcp, id, mpa->bed->peer->now_us);
+    bed_pass(mpa->bed, 100000);
+    assert_int_equal(streams.segment_bytes(streams.ctx, tid), 0);
 }
