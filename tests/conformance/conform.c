@@ -299,10 +299,8 @@ static void pass_real(struct conf *conf, uint64_t us)
     conf->pass_until_ns = NATIVE_NO_DEADLINE;
 }
 
-void conf_pass(struct conf *conf, uint64_t us)
+void conf_pass_only(struct conf *conf, uint64_t us)
 {
-    const struct late late = {conf, late_turn, late_run, late_now_us};
-
     if (conf->dut->is_virtual) {
         if (conf->host != NULL) {
             conf->host->sleep.is_asleep = false;
@@ -311,9 +309,30 @@ void conf_pass(struct conf *conf, uint64_t us)
         return;
     }
     pass_real(conf, us);
-    if (us >= LONG_PASS_US && conf->dut->turn != NULL) {
+}
+
+void conf_pass(struct conf *conf, uint64_t us)
+{
+    const struct late late = {conf, late_turn, late_run, late_now_us};
+
+    conf_pass_only(conf, us);
+    if (us >= LONG_PASS_US && !conf->dut->is_virtual &&
+        conf->dut->turn != NULL) {
         late_catch_up(&late);
     }
+}
+
+void conf_repeat_in_time(struct conf *conf, bool (*attempt)(struct conf *conf))
+{
+    enum { ATTEMPTS = 10 };
+
+    for (unsigned int i = 0; i < ATTEMPTS; i++) {
+        if (attempt(conf)) {
+            return;
+        }
+        conf_note(conf, "The tester was late, and begins anew.");
+    }
+    conf_not_applicable(conf, "the tester was late in %u attempts", ATTEMPTS);
 }
 
 static void check_real_time(struct conf *conf)

@@ -210,6 +210,22 @@ uint64_t conf_now_us(const struct conf *conf);
 void conf_pass(struct conf *conf, uint64_t us);
 
 /**
+ * Let time pass, for something that must not have become due meanwhile.  The
+ * drive is not waited for, because that takes time, too.  A machine that stands
+ * still may make it longer: see conf_repeat_in_time().
+ */
+void conf_pass_only(struct conf *conf, uint64_t us);
+
+/**
+ * Do something for which the tester has to be in time, again and again until it
+ * was.  The test is not applicable if it was late each time.
+ *
+ * @param attempt returns false when the tester was late, and so has nothing to
+ *                judge; it leaves its connections behind
+ */
+void conf_repeat_in_time(struct conf *conf, bool (*attempt)(struct conf *conf));
+
+/**
  * Look until is_done(ctx), which need not become true. @param timeout_us before
  * --slow @return false when the time is up
  */

@@ -12,6 +12,7 @@ import re
 import signal
 import socket
 import stat
+import subprocess
 import sys
 import threading
 import time
@@ -950,6 +951,29 @@ def test_a_booted_drive_is_controlled_through_the_socket():
         assert stand.complaints() == []
         folder = path.parent
     assert not folder.exists()
+
+
+def test_a_tester_that_stands_still_does_not_blame_the_drives_keep_alive_timer(
+        tmp_path: Path) -> None:
+    """The timers are of a second or two, so the drive rightly ends the associations."""
+    tests = [f"nvmf.kato.{name}" for name in ("expires", "rearmed", "traffic", "granularity")]
+    results = tmp_path / "results"
+    with conform.emulated() as stand:
+        words = [str(conform.build("fast")), *stand.words, "--results", str(results),
+                 "--only", ",".join(tests)]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True) as tester:
+            assert tester.stdout is not None
+            said = ""
+            for line in tester.stdout:
+                said += line
+                if line.startswith("[ RUN "):
+                    time.sleep(0.4)     # By now the test waits.
+                    os.kill(tester.pid, signal.SIGSTOP)
+                    time.sleep(2.1 if "granularity" in line else 1.1)
+                    os.kill(tester.pid, signal.SIGCONT)
+    assert tester.returncode == 0, said
+    assert results.read_text().count("begins anew") >= len(tests), said
 
 
 def test_a_drive_that_dies_is_a_complaint():

@@ -104,6 +104,13 @@ void nvmf_expect_works(struct rc *rc)
                 NVME_SC_SUCCESS);
 }
 
+bool nvmf_pass_in_time(struct conf *conf, uint64_t us, uint64_t since_us,
+                       uint32_t kato_ms)
+{
+    conf_pass_only(conf, us);
+    return conf_now_us(conf) - since_us < kato_ms * UINT64_C(1000);
+}
+
 void nvmf_expect_gone(struct rc *rc)
 {
     rc->answers = false;

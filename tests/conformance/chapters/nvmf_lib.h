@@ -69,6 +69,13 @@ void nvmf_wait_csts(struct rc *rc, uint32_t mask, uint32_t value);
 
 uint16_t nvmf_keep_alive(struct rc *rc);
 
+/**
+ * Let time pass.  @return whether a Keep Alive timer that was started at
+ * `since_us` or later still runs, so that the tester is not late
+ */
+MUST_USE bool nvmf_pass_in_time(struct conf *conf, uint64_t us,
+                                uint64_t since_us, uint32_t kato_ms);
+
 /** Check that an admin queue answers; it need not be enabled. */
 void nvmf_expect_works(struct rc *rc);
 

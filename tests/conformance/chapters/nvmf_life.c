@@ -227,30 +227,51 @@ static uint32_t kato_in_force(struct rc *rc)
     return cqe.dw0;
 }
 
-static void kato_expires(struct conf *conf)
+static bool kato_expires_in_time(struct conf *conf)
 {
+    uint64_t since_us = conf_now_us(conf);
     struct rc *rc = open_kato(conf, KATO_MS);
     uint32_t kato_ms = kato_in_force(rc);
 
     conf_check(conf, kato_ms >= KATO_MS, "KATO is %u ms in force", kato_ms);
     conf_flush(conf);
-    conf_pass(conf, (uint64_t)kato_ms * 1000 * 9 / 10);
+    if (!nvmf_pass_in_time(conf, (uint64_t)kato_ms * 1000 * 9 / 10, since_us,
+                           kato_ms)) {
+        return false;
+    }
     rc_expect_no_cm(rc, CM_DREQ, 0);
     conf_pass(conf, (uint64_t)kato_ms * 1200);
     nvmf_expect_gone(rc);
     conf_expect_alive(conf);
+    return true;
 }
 
-static void kato_rearmed(struct conf *conf)
+static void kato_expires(struct conf *conf)
 {
+    conf_repeat_in_time(conf, kato_expires_in_time);
+}
+
+static bool kato_rearmed_in_time(struct conf *conf)
+{
+    uint64_t since_us = conf_now_us(conf);
     struct rc *rc = open_kato(conf, KATO_MS);
     uint32_t kato_ms = kato_in_force(rc);
 
     for (unsigned int i = 0; i < 5; i++) {
-        conf_pass(conf, (uint64_t)kato_ms * 600);
+        if (!nvmf_pass_in_time(conf, (uint64_t)kato_ms * 600, since_us,
+                               kato_ms)) {
+            return false;
+        }
+        since_us = conf_now_us(conf);
         conf_status(conf, "Keep Alive", nvmf_keep_alive(rc), NVME_SC_SUCCESS);
     }
     rc_close(rc);
+    return true;
+}
+
+static void kato_rearmed(struct conf *conf)
+{
+    conf_repeat_in_time(conf, kato_rearmed_in_time);
 }
 
 static void kato_off(struct conf *conf)
