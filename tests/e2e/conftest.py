@@ -54,6 +54,27 @@ def pytest_collection_modifyitems(config: pytest.Config,
         for item in items:
             if item.get_closest_marker("drive"):
                 item.add_marker(skip)
+    items[:] = mixed(items)
+
+
+def mixed(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The tests by file, in an order in which workers that run beside each other fit.
+
+    Files with the mark `uml` mostly wait, and files with stock hosts mostly compute, so
+    they take turns, and both kinds end together.  Of each kind, the file with most tests
+    is the first.
+    """
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    order: list[tuple[float, int, list[pytest.Item]]] = []
+    for is_uml in (False, True):
+        kind = [tests for tests in files.values()
+                if any(test.get_closest_marker("uml") for test in tests) == is_uml]
+        kind.sort(key=len, reverse=True)
+        order += [((at + 0.5) / len(kind), is_uml, tests) for at, tests in enumerate(kind)]
+    order.sort(key=lambda one: one[:2])
+    return [test for _, _, tests in order for test in tests]
 
 
 @pytest.fixture(scope="session")

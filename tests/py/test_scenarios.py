@@ -17,8 +17,8 @@ from essd.api import report, scenarios
 from essd.api.fio import Clocks, Fio, Load, percentile
 from essd.api.report import Report
 from essd.api.scenarios import Scenario, Script
-from essd.base import paths
-from essd.topology import reader as topology_yaml, setup as topology_setup
+from essd.base import cpu, paths
+from essd.topology import reader as topology_yaml
 
 NAMES = scenarios.names()
 
@@ -83,7 +83,7 @@ def test_a_host_without_the_programs_is_refused_with_what_to_write(tmp_path: Pat
 
 
 def test_missing_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topology_setup, "memory_mib", lambda: 300)
+    monkeypatch.setattr(cpu, "memory_mib", lambda: 300)
     assert "MiB of memory, and this machine has 300 MiB left" in refused("failover")
 
 

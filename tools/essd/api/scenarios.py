@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..base import chosen, paths, show
+from ..base import chosen, cpu, paths, show
 from ..base.errors import EssdError
 from ..build import guest_build, guest_variant
 from .report import Report
@@ -149,7 +149,7 @@ def check_topology(scenario: Scenario, topology: "Topology", path: Path) -> None
 def check_room(scenario: Scenario, topology: "Topology") -> None:
     """EssdError if memory or disk space is missing."""
     from ..topology import setup as topology_setup
-    need, there = topology_setup.need_mib(topology), topology_setup.memory_mib()
+    need, there = topology_setup.need_mib(topology), cpu.memory_mib()
     if need > there:
         raise EssdError(f"the scenario needs about {need} MiB of memory, and this machine "
                         f"has {there} MiB left: end other programs or instances, or use "

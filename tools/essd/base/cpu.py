@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The CPU time and the memory that a process has used."""
+"""The CPU time and the memory that a process has used, and what memory there is."""
 
 import os
 import re
@@ -56,3 +56,11 @@ def spent(pid: int) -> Spent:
         total += Spent(run_ns / 1e9, sum(int(n) for n in re.findall(
             r"^(?:non)?voluntary_ctxt_switches:\s+(\d+)", status, re.M)))
     return total
+
+
+def memory_mib() -> int:
+    """Memory that this machine can give to new programs."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) // 1024
+    return 0

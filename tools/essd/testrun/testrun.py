@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from ..base import interrupts, paths, show
+from ..base import cpu, interrupts, paths, show
 from ..base.chosen import check_word
 from ..base.errors import EssdError, LOOK_UP_S
 from ..build import fw_build, guest_build, guest_variant, native_build, qemu_build, uml_build
@@ -188,11 +188,15 @@ def lint(run: Run) -> None:
         raise StageError("; ".join(complaints))
 
 
-# Tests that boot machines also wait, so several test files run at a time.  Two of
-# the end-to-end tests leave a sixth of two cores idle; three use them.  Of the time
+# Tests that boot machines also wait, so several test files run at a time.  Of the time
 # of the Python tests, a third to a half is waiting: for machines that are stopped on
-# purpose, for their consoles and for periods of the tools.
+# purpose, for their consoles and for periods of the tools.  Three of the end-to-end tests
+# use two cores if all hosts are emulated.  With hosts of user-mode Linux, three leave
+# more than half of two cores idle.
 THREE_WORKERS = ("-n", "3", "--dist", "loadfile")
+# The end-to-end tests have an order of their own (tests/e2e/conftest.py).
+SIX_WORKERS = ("-n", "6", "--dist", "loadfile", "--no-loadscope-reorder")
+SIX_NEED_MIB = 8 * 1024     # of memory that is available; each has two drives and two hosts
 TESTS_FAILED = 1        # pytest's exit status when nothing else went wrong
 
 
@@ -258,8 +262,10 @@ def native(run: Run) -> None:
     listed = subprocess.run([*words, "--show-only=json-v1"], cwd=paths.TOP, check=True,
                             text=True, stdout=subprocess.PIPE, timeout=LOOK_UP_S).stdout
     screen = screens.CtestScreen(screens.folders(listed, paths.TOP / "build/native"))
+    # One more than there are cores: the programs with a peer in Linux's kernel wait.
+    beside = str((os.cpu_count() or 1) + 1)
     try:
-        run.command(*words, "-j", jobs, "--output-junit", report, show_line=screen)
+        run.command(*words, "-j", beside, "--output-junit", report, show_line=screen)
     finally:
         run.count(screen.count)
         run.reports.append(report)
@@ -366,7 +372,9 @@ def e2e(run: Run) -> None:
     hosts = host_kind(run)
     if run.every:
         wait([run.background["peers"]])     # If it fails, the tests of the peers say why.
-    pytest(run, *THREE_WORKERS, "tests/e2e", f"--hosts={hosts}")
+    workers = (SIX_WORKERS if hosts == UML and cpu.memory_mib() >= SIX_NEED_MIB
+               else THREE_WORKERS)
+    pytest(run, *workers, "tests/e2e", f"--hosts={hosts}")
 
 
 def host_kind(run: Run) -> str:

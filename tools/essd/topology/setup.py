@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from ..base import chosen, claims, interrupts, show
+from ..base import chosen, claims, cpu, interrupts, show
 from ..base.errors import EssdError, Mistakes
 from ..build import native_build
 from ..instance.config import Config, Drive, End, Host, Link, Nand, Switch, UML
@@ -169,14 +169,6 @@ def check_outside(topology: Topology) -> None:
         raise Mistakes(mistakes)
 
 
-def memory_mib() -> int:
-    """Memory that this machine can give to new programs."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) // 1024
-    return 0
-
-
 def need_mib(topology: Topology) -> int:
     """Memory that the topology takes."""
     return (len(topology.drives) * DRIVE_MIB
@@ -276,7 +268,7 @@ def start(topology: Topology, name: str, new: bool, capture: bool,
           capture_bytes: int, lower_floor: bool = False) -> Instance:
     """Start a topology and wait until its hosts can use its drives."""
     instance = Instance(name)
-    need, there = need_mib(topology), memory_mib()
+    need, there = need_mib(topology), cpu.memory_mib()
     if need > there:
         show.line(f"this topology takes about {need} MiB of memory, and this machine has "
                   f"{there} MiB left")
