@@ -17,6 +17,9 @@
  * for each workload, IOPS, MB/s (10^6), mean and 99th percentile of the
  * latency, and the CPU time of this program.
  *
+ * With --once a workload ends when it has used the whole area once, or at the
+ * end of its time; so a sequential one fills the area on a slow machine, too.
+ *
  * With --verify it first writes a pattern to the area, different in each block,
  * and then compares the data of every read.
  *
@@ -92,6 +95,7 @@ struct options {
     double seconds;
     uint64_t span_mib; /* length of the area that is used */
     bool verify;
+    bool once;
 };
 
 struct slot {
@@ -296,6 +300,14 @@ static bool any_is_broken(struct bench *bench, uint64_t now_ns)
     return bench->is_broken;
 }
 
+static bool has_used_area(const struct bench *bench)
+{
+    uint64_t places = bench->size_blocks / (bench->workload->len_bytes / BLOCK);
+
+    return bench->options.once &&
+           bench->next_lba >= places * bench->options.namespaces;
+}
+
 /* True when the time is over and all commands have completed. */
 static bool load_is_done(void *ctx)
 {
@@ -307,7 +319,7 @@ static bool load_is_done(void *ctx)
     if (any_is_broken(bench, now_ns)) {
         return true;
     }
-    if (now_ns >= bench->stop_ns) {
+    if (now_ns >= bench->stop_ns || has_used_area(bench)) {
         return bench->running == 0;
     }
     while (bench->running < bench->depth && full < queues) {
@@ -667,7 +679,7 @@ static void print_usage(void)
                     "  [--hosts 1] [--queues 1] [--depth COMMANDS]\n"
                     "  [--seconds 5] [--span-mib 256] [--nsid 1] "
                     "[--namespaces 1]\n"
-                    "  [--only WORKLOAD] [--verify] [--silent HOSTS]\n"
+                    "  [--only WORKLOAD] [--once] [--verify] [--silent HOSTS]\n"
                     "--socket or --listen, --peer and --local a second time "
                     "are those of port 1.\n");
     exit(2);
@@ -692,6 +704,7 @@ static void parse_options(struct options *options, int argc, char **argv)
         {"silent", required_argument, NULL, 'S'},
         {"only", required_argument, NULL, 'o'},
         {"verify", no_argument, NULL, 'v'},
+        {"once", no_argument, NULL, 'O'},
         {NULL, 0, NULL, 0},
     };
     bool is_ok = true;
@@ -757,6 +770,9 @@ static void parse_options(struct options *options, int argc, char **argv)
             break;
         case 'o':
             options->only = optarg;
+            break;
+        case 'O':
+            options->once = true;
             break;
         case 'v':
             options->verify = true;

@@ -17,7 +17,7 @@ from essd.base.cpu import Spent
 from essd.base.errors import EssdError, LOOK_UP_S
 from essd.bench import base as bench_base, bench, growth, report as bench_report, turns
 from essd.bench.native import Load
-from essd.instance.config import Config, Link
+from essd.instance.config import Config, Drive, Link
 from essd.setup.setup import Wish
 
 TURN = turns.Turn(1000.0, 4.1, 500.0, 900.0, 20.0, 5.0, 0.5)
@@ -135,6 +135,22 @@ def test_the_load_is_given_to_the_initiator() -> None:
         "--listen f/port0.sock --peer 10.0.0.10 --local 10.0.0.1 "
         "--listen f/port1.sock --peer 10.0.1.10 --local 10.0.1.1 "
         "--hosts 60 --queues 16 --depth 960 --namespaces 1 --span-mib 256")
+
+
+def test_the_blocks_are_filled_once_whatever_the_machine_does(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two seconds of writes leave blocks unwritten on a busy machine, and reads of those
+    cost less."""
+    program = tmp_path / "initiator"
+    program.write_text("#!/bin/sh\ntouch port0.sock\necho \"$*\"\n")
+    program.chmod(0o755)
+    config = Config("bench", "", "tcg", [Link(0, ["10.0.0.10/24"])])
+    config.drives["drive"] = Drive("", "", "", "raw", "nqn.x")
+    one = turns.Bench(config, program, Path("."), 1500)
+    monkeypatch.chdir(tmp_path)
+    said, _ = one.filler(Load(namespaces=3)).communicate(timeout=LOOK_UP_S)
+    assert "--only 128k-write-qd64" in said and said.endswith("--once\n")
+    assert "--namespaces 3" in said
 
 
 # An earlier drive

@@ -32,7 +32,7 @@ FILL_SPAN_MIB = 128         # is written even if only 10% are
 @dataclass(frozen=True)
 class Axis:
     name: str
-    what: str                           # for the table's heading
+    what: str                           # a line above the table
     sides: Callable[[Wish], tuple[Side, Side]]
     workloads: tuple[str, ...] = (READ, WRITE)
     needs_nand: bool = False
@@ -68,12 +68,12 @@ def with_options(wish: Wish, **options: object) -> Wish:
 
 
 AXES = (
-    Axis("queues", "queue pairs, 63 commands outstanding", load_axis(
+    Axis("queues", f"queue pairs, {QUEUE_DEPTH} commands outstanding", load_axis(
         "1", Load(depth=QUEUE_DEPTH), str(MANY), Load(60, 16, QUEUE_DEPTH))),
-    Axis("busy-queues", "queue pairs, 960 commands outstanding", load_axis(
+    Axis("busy-queues", f"queue pairs, {MANY} commands outstanding", load_axis(
         "16", Load(1, 16, MANY), str(MANY), Load(60, 16, MANY))),
     Axis("namespaces", "namespaces", namespaces),
-    Axis("fill", "of the NAND array written", fill, needs_nand=True),
+    Axis("fill", "part of the NAND array that is written", fill, needs_nand=True),
     Axis("drives", "drives, 48 commands outstanding", drives),
     Axis("mtu", "MTU", mtu, (READ, LARGE)),
     Axis("ports", "ports, 2 hosts", load_axis(
@@ -118,10 +118,11 @@ def show_axes(axes: list[Axis], found: dict[str, list[Row]], rounds: int,
               load: tuple[float, float, float]) -> None:
     for axis in axes:
         show.line()
-        show.console.print(turns.table_of(found[axis.name], axis.what,
+        show.line(f"{axis.what}:")
+        show.console.print(turns.table_of(found[axis.name], axis.name,
                                           found[axis.name][0].target))
     show.line()
-    show.line(f"the initiator uses {SPAN_MIB} MiB of each drive; one thing differs in each "
-              "table")
+    show.line(f"One thing differs in each table. The initiator uses up to {SPAN_MIB} MiB of each "
+              "drive.")
     turns.show_legend([row for rows in found.values() for row in rows], "the first line",
                       rounds, load)

@@ -25,14 +25,13 @@ from ..base.errors import EssdError
 from ..setup import setup
 from ..setup.setup import Wish
 from . import native as bench_native
-from .native import Bench, FILL, Row, build_initiator, wanted_workloads
+from .native import Bench, FILL_S, Row, build_initiator, wanted_workloads
 from .report import Result
 
 if TYPE_CHECKING:
     from .bench import Output
 
 NAMES = {"block": "bench-block", "nand": "bench-nand"}      # of the instances, by target
-FILL_S = 2.0        # writes all blocks that the workloads use, several times
 WORKLOADS = tuple(sorted((*bench_native.WORKLOADS, "4k-read-qd64", "4k-write-qd64"),
                          key=lambda name: "rand" in name))
 SPREAD = "128k-read-qd64"       # is measured again after random writes
@@ -61,9 +60,9 @@ def run(benches: dict[str, Bench], seconds: float, rounds: int, only: str,
     with contextlib.ExitStack() as stack:
         pids = {}
         for target, bench in benches.items():
-            first = bench.initiator(FILL, FILL_S)
+            first = bench.filler()
             pids[target] = stack.enter_context(bench.drive()).pid
-            bench.result(first, 60)
+            bench.result(first, 60 + FILL_S)
         for name, shown in steps(only):
             rows: dict[str, list[Row]] = {target: [] for target in benches}
             for n in range(rounds):

@@ -40,6 +40,7 @@ SILENT_MOST = 60        # hosts
 SILENT_MOST_S = 4       # so that they do not end during a measurement
 SPAN_MIB = 256          # of the medium, which the workloads use
 FILL = "128k-write-qd64"
+FILL_S = 60.0           # at most
 WORKLOADS = ("4k-randread-qd1", "4k-randread-qd64", "4k-randwrite-qd1",
              "4k-randwrite-qd64", "128k-read-qd64", "128k-write-qd64")
 
@@ -104,8 +105,12 @@ class Bench:
         self.mtu = mtu
 
     def initiator(self, workload: str, seconds: float, silent: int = 0,
-                  span_mib: int = SPAN_MIB, who: Load | None = None) -> "subprocess.Popen[str]":
-        """Start the initiator; it listens when this function returns."""
+                  span_mib: int = SPAN_MIB, who: Load | None = None,
+                  once: bool = False) -> "subprocess.Popen[str]":
+        """Start the initiator; it listens when this function returns.
+
+        With `once`, it ends when it has used the whole area.
+        """
         who = who or Load(span_mib=span_mib)
         for n in range(who.ports):
             self.config.link(n).socket(self.folder).unlink(missing_ok=True)
@@ -113,12 +118,19 @@ class Bench:
         process = subprocess.Popen(
             [self.program, *who.options(self.config, self.folder), "--nqn", self.nqn,
              "--mtu", str(self.mtu), "--seconds", str(seconds),
-             "--only", workload, "--silent", str(silent)],
+             "--only", workload, "--silent", str(silent), *["--once"] * once],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
         while not socket.exists() and process.poll() is None:
             time.sleep(0.002)
         return process
+
+    def filler(self, who: Load | None = None) -> "subprocess.Popen[str]":
+        """Start an initiator that writes all blocks that the workloads use.
+
+        Reads of blocks that were never written cost less than those of others.
+        """
+        return self.initiator(FILL, FILL_S, who=who, once=True)
 
     def result(self, process: "subprocess.Popen[str]", timeout_s: float) -> Any:
         try:
@@ -184,12 +196,10 @@ def wanted_workloads(only: str, names: tuple[str, ...] = WORKLOADS) -> list[str]
 def run(bench: Bench, seconds: float, only: str,
         silent: int) -> tuple[list[Row], Facts]:
     wanted = wanted_workloads(only)
-    first = bench.initiator(FILL, 1.0)
+    first = bench.filler()
     power_on = time.monotonic()
     with bench.drive() as process:
-        # The first workload writes all blocks, so that no read hits unallocated
-        # media.
-        power_on_s = bench.result(first, 60)["connected_s"] - power_on
+        power_on_s = bench.result(first, 60 + FILL_S)["connected_s"] - power_on
         show.line(f"port 4420 answers {power_on_s:.2f} s after power on")
         rows = []
         for name in wanted:

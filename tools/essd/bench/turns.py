@@ -32,10 +32,9 @@ from ..setup import setup
 from ..setup.setup import Wish
 from ..storage import nand_look
 from ..storage.nand_look import Fill
-from .native import Bench, FILL, Load
+from .native import Bench, FILL_S, Load
 
 ROUNDS = 5
-FILL_S = 2.0            # writes all blocks that the workloads use
 CONNECT_S = 60
 CALLS_S = 1.0           # how long system calls are counted
 SEED = 1                # of a preconditioned array
@@ -216,7 +215,7 @@ def running(side: Side, number: int, program: Path, folder: Path) -> Iterator[Ru
                 fill_array(benches[-1], name, side.fill)
         started = Running(side, benches, [])
         for bench in benches:       # one by one, because a start takes a core
-            first = bench.initiator(FILL, FILL_S, who=side.load)
+            first = bench.filler(side.load)
             started.pids.append(stack.enter_context(bench.drive()).pid)
             bench.result(first, CONNECT_S + FILL_S)
         yield started
