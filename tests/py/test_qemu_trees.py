@@ -36,3 +36,14 @@ def test_the_newest_builds_and_unfinished_builds_are_kept(
         "current", "older", "building", "no-tree"}
     qemu_build.drop_old_trees(current)
     assert not building.exists()
+
+
+def test_a_developer_adds_options_to_a_build_beside_the_usual_one(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(qemu_build.CONFIGURE_VARIABLE, raising=False)
+    usual = qemu_build.stock_key()
+    monkeypatch.setenv(qemu_build.CONFIGURE_VARIABLE,
+                       "--enable-debug-tcg '--extra-ldflags=-a -b'")
+    assert qemu_build.options() == (*qemu_build.CONFIGURE, "--enable-debug-tcg",
+                                    "--extra-ldflags=-a -b")
+    assert qemu_build.stock_key() != usual

@@ -13,6 +13,7 @@ The release comes from Debian's source package (debian_source.py).
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -59,6 +60,9 @@ CONFIGURE = (
     "--disable-debug-info",
     "--extra-cflags=-Werror=implicit-function-declaration -Werror=int-conversion",
 )
+# More options of that script, such as --enable-debug-tcg, for whoever looks for a fault of
+# QEMU or measures what an option is worth.  Such a build is kept beside the usual one.
+CONFIGURE_VARIABLE = "ESSD_QEMU_CONFIGURE"
 TARGETS = ("qemu-system-riscv64", "qemu-img")
 
 # The source directories of each device in hw-model/qemu/, besides COMMON_CORE.  A
@@ -135,8 +139,13 @@ def stock_key() -> str:
         digest.update(release.sha256.encode())
     for patch in patches():
         digest.update(patch.read_bytes())
-    digest.update("\0".join(CONFIGURE + WHEELS).encode())
+    digest.update("\0".join((*options(), *WHEELS)).encode())
     return digest.hexdigest()[:16]
+
+
+def options() -> tuple[str, ...]:
+    """The options of QEMU's configure script."""
+    return (*CONFIGURE, *shlex.split(os.environ.get(CONFIGURE_VARIABLE, "")))
 
 
 def patches() -> list[Path]:
@@ -253,7 +262,7 @@ def configure(source: Path, output: Path, log: Path) -> None:
     script = ('cd "$0" && export CCACHE_BASEDIR="$1" && shift && '
               'exec ../src/configure "$@"')
     run_logged(["sh", "-c", script, str(output), str(source), f"--cc={compiler}",
-                f"--python={system_python()}", *CONFIGURE], log, "configuring QEMU")
+                f"--python={system_python()}", *options()], log, "configuring QEMU")
 
 
 def system_python() -> str:
