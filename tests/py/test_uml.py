@@ -295,7 +295,9 @@ def test_each_card_has_its_socket_its_mac_and_its_mtu(config: Config, tmp_path: 
         "vec1:transport=fd,fd=12,mac=02:e5:5e:00:01:01,mtu=9000,depth=128",
         "vec2:transport=fd,fd=13,mac=02:e5:5e:00:01:ff,mtu=1500,depth=128"]
     assert "essd.nic=02:e5:5e:00:01:00,eth0,1500,10.0.0.1/24,fd00::1/64" in words
+    config.hosts["host"].relay = "/drives/qemu"     # takes datagrams in bursts
     relay = uml.relay_command(config, "host", tmp_path, {0: 21, 1: 22, 255: 23})
+    assert relay[0] == "/drives/qemu"
     joined = " ".join(relay)
     for number, descriptor, network, card in ((0, 21, "cable0", "port0"),
                                               (1, 22, "cable1", "port1"),

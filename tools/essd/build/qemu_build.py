@@ -51,6 +51,7 @@ CONFIGURE = (
     "--enable-system",
     "--enable-tcg",
     "--enable-fdt=system",
+    "--enable-slirp",                   # ssh into hosts of user-mode Linux
     "--enable-tools",                   # qemu-img
     "--enable-seccomp",                 # -sandbox: see tools/essd/machine/drive.py
     "--enable-trace-backends=log",

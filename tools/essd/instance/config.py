@@ -202,6 +202,7 @@ class Host:
     mac: str = ""           # first five bytes of its cards' MACs; "": the usual ones
     guest: str = ""         # folder of its own built guest; "": Config.guest
     uml: str = ""           # folder of the built user-mode Linux; "": QEMU and stock Linux
+    relay: str = ""         # its QEMU that carries frames in bursts; "": the system's
 
 
 @dataclass

@@ -52,7 +52,8 @@ def relay_command(config: Config, part: str, folder: Path,
 
     `descriptors` are QEMU's ends of the cards' sockets, by the card's number.
     """
-    command = [QEMU, "-nodefaults", "-no-user-config", "-display", "none",
+    relay = config.hosts[part].relay or QEMU
+    command = [relay, "-nodefaults", "-no-user-config", "-display", "none",
                *sandbox_options(), "-M", "none", *qmp_options(folder, part)]
     for number, link in config.ports_of(part).items():
         command += cable(link, folder, part)

@@ -107,7 +107,8 @@ def prepare(guest: bool = True, drive: bool = True,
     asks for user-mode Linux, and for EssdError if it does not run on this machine.
     """
     check_folders()
-    wanted = ["firmware", "qemu"] if drive else []
+    wanted = ["firmware"] if drive else []
+    wanted += ["qemu"] if drive or user_mode else []    # the relay is our QEMU, too
     wanted += ["guest"] if guest else []
     wanted += ["uml"] if user_mode else []
     folders = list(dict.fromkeys(variants))

@@ -496,9 +496,10 @@ def configured(wish: Wish) -> Config:
                                        straps=level, boot_key=key,
                                        devices=drive_devices(wish))
     if wish.host:
+        kernel, relay = user_mode(built)
         config.hosts["host"] = Host(wish.memory_mib, wish.cpus,
                                     kept_uuid(wish.name, "host"), wish.kernel,
-                                    uml=str(built.uml.path) if built.uml else "")
+                                    uml=kernel, relay=relay)
     peer = kept_uuid(wish.name, "peer")
     if not with_drive:
         config.peer = Peer(size=wish.size or "512m", uuid=peer)
@@ -508,6 +509,14 @@ def configured(wish: Wish) -> Config:
         config.peer = Peer(uuid=peer)
     note_full_disks(config)
     return config
+
+
+def user_mode(built: prepare.Built) -> tuple[str, str]:
+    """A host's user-mode Linux and the QEMU of its relay; "" if that was not built."""
+    if built.uml is None:
+        return "", ""
+    assert built.qemu is not None
+    return str(built.uml.path), str(built.qemu)
 
 
 def note_full_disks(config: Config) -> None:

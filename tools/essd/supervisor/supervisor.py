@@ -529,7 +529,8 @@ def main() -> None:
     in_use.hold(elf.folder())
     in_use.hold_all([*map(config.guest_of, [*config.hosts, "peer"]),
                      *(drive.qemu for drive in config.drives.values()),
-                     *(host.uml for host in config.hosts.values())])
+                     *(host.uml for host in config.hosts.values()),
+                     *(host.relay for host in config.hosts.values())])
 
     async def start() -> None:
         await Supervisor(folder, config, bond, claim).run()

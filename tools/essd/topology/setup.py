@@ -229,10 +229,11 @@ def configured(topology: Topology, name: str, capture: bool, lower_floor: bool) 
                                     devices=setup.drive_devices(wish))
     prefixes = mac_prefixes(name, topology.hosts)
     for part, host in topology.hosts.items():
+        kernel, relay = setup.user_mode(built) if host.kind == UML else ("", "")
         config.hosts[part] = Host(
             host.memory_mib, host.cpus, setup.kept_uuid(name, part), mac=prefixes[part],
             guest=str(built.variants[host.guest].path) if host.guest else "",
-            uml=str(built.uml.path) if built.uml and host.kind == UML else "")
+            uml=kernel, relay=relay)
     for part, switch in topology.switches.items():
         config.switches[part] = Switch(program, switch.options, port_words(topology, part))
     setup.note_full_disks(config)
