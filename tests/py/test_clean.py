@@ -89,6 +89,16 @@ def test_what_is_being_built_is_kept(cache: Path) -> None:
     assert {"guest/linux", "qemu/one/bin"} <= set(left(cache))
 
 
+def test_an_earlier_drive_that_the_bench_has_unpacked_is_a_build(cache: Path) -> None:
+    unpacked = cache / "base/0123456789abcdef"
+    (unpacked / "tools").mkdir(parents=True)
+    with holder(unpacked):
+        assert run("--yes", "build")[0] == 0
+        assert unpacked.exists()
+    assert run("--yes", "build")[0] == 0
+    assert not unpacked.exists()
+
+
 def test_the_sizes_are_those_of_the_files(cache: Path) -> None:
     found = json.loads(run("--json", "qemu", "python")[1])
     assert [entry["kind"] for entry in found] == ["qemu", "python"]

@@ -116,7 +116,9 @@ def binaries(base: str) -> Binaries:
         facts = json.loads(done.stdout.splitlines()[-1])
         image = Path(facts["image"])
         firmware = Firmware(image, image, image, image, facts["version"])
-        return Binaries(Path(facts["qemu"]), firmware)
+        qemu = Path(facts["qemu"])
+        in_use.hold(qemu.parent)
+        return Binaries(qemu, firmware)
     except (IndexError, ValueError, KeyError, TypeError):
         last = (done.stderr.strip() or "no output").splitlines()[-1]
         raise EssdError(f"--compare {base}: its drive cannot be built: {last}") from None

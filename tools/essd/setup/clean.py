@@ -24,7 +24,8 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "qemu": ("QEMU builds", ("qemu",)),
     "guest": ("Linux guests, user-mode Linux, and libraries for their programs",
               ("guest", "guest-variants", "uml", "sysroot", "host-tests")),
-    "build": ("firmware and native programs", ("build", "elf")),
+    "build": ("firmware and native programs, and earlier drives of essd bench",
+              ("build", "elf", "base")),
     "python": ("Python environments", ("python-*", "venv-*", "pip-venv")),
     "downloads": ("downloaded sources and packages", ("download", "debs", "apt")),
     "reports": ("reports of the demo", ("reports",)),
@@ -87,7 +88,7 @@ def is_used(folder: Path, files: Iterable[Path]) -> bool:
 
 
 # What is deleted at a time: builds of these kinds are used separately.
-APART = ("qemu", "guest", "guest-variants", "uml", "build")
+APART = ("qemu", "guest", "guest-variants", "uml", "build", "base")
 
 
 def candidates(folder: Path) -> list[Path]:
