@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Two Linux hosts on one namespace, one by RoCE (rxe) and one by iWARP (siw)."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+import essd
+from essd.instance.config import UML
+
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
+
+TOPOLOGY = """
+drives:
+  d: {size: 256M, config: iwarp.yaml, port0: "10.0.0.10/24,fd00::10/64", port1: 10.0.1.10/24}
+hosts:
+  rxe: {kind: uml}
+  siw: {kind: uml}
+switches:
+  s: {}
+cables:
+  - d:0 - s
+  - rxe:0 - s
+  - siw:0 - s
+  - d:1 - siw:1
+"""
+CONFIG = "nvme:\n  iwarp: on\n"
+OPTIONS = "--ctrl-loss-tmo=60 --reconnect-delay=1 --keep-alive-tmo=2"
+FIO = ("fio --name=own --filename={device} --direct=1 --ioengine=libaio --bsrange=512-128k "
+       "--iodepth=8 --rw=randwrite --offset={offset} --size=3m --verify=crc32c --verify_fatal=1")
+WRITE_EXCLUSIVE = 1
+Hosts = dict[str, essd.Host]
+
+
+@pytest.fixture(scope="module")
+def system(host_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[essd.System]:
+    if host_kind != UML:
+        pytest.skip("user-mode Linux is not used")
+    folder = tmp_path_factory.mktemp("two")
+    (folder / "two.yaml").write_text(TOPOLOGY)
+    (folder / "iwarp.yaml").write_text(CONFIG)
+    with essd.up(topology=folder / "two.yaml") as system:
+        hosts = {host.name: host for host in system.hosts}
+        for card in range(2):
+            hosts["siw"].run(f"rdma link delete rxe{card} 2>/dev/null; "
+                             f"rdma link add siw{card} type siw netdev eth{card}")
+        yield system
+
+
+@pytest.fixture
+def hosts(system: essd.System) -> Iterator[Hosts]:
+    found = {host.name: host for host in system.hosts}
+    yield found
+    for host in found.values():
+        host.disconnect()
+
+
+def digest(host: essd.Host, device: str) -> str:
+    return host.read(f"dd if={device} bs=1M count=8 iflag=direct status=none | sha256sum")
+
+
+def test_each_reads_what_the_other_has_written(system: essd.System, hosts: Hosts) -> None:
+    drive = system.drives[0]
+    devices = {name: host.connect(drive) for name, host in hosts.items()}
+    for at, (name, host) in enumerate(hosts.items()):
+        host.run(FIO.format(device=devices[name], offset=f"{4 * at}m"))
+    assert len({digest(host, devices[name]) for name, host in hosts.items()}) == 1
+
+
+def can_write(host: essd.Host, device: str) -> bool:
+    done = host.run(f"dd if=/dev/zero of={device} bs=4k count=4 seek=4096 oflag=direct "
+                    "status=none 2>&1", check=False)
+    assert done.status == 0 or "Invalid exchange" in done.output, done.output
+    return done.status == 0
+
+
+def test_a_reservation_of_one_fences_the_other(system: essd.System, hosts: Hosts) -> None:
+    drive = system.drives[0]
+    devices = {name: host.connect(drive) for name, host in hosts.items()}
+    for holder, other in (("siw", "rxe"), ("rxe", "siw")):
+        device = devices[holder]
+        hosts[holder].run(f"nvme resv-register {device} --nrkey=0xabc --rrega=0")
+        hosts[holder].run(f"nvme resv-acquire {device} --crkey=0xabc --racqa=0 "
+                          f"--rtype={WRITE_EXCLUSIVE}")
+        assert can_write(hosts[holder], device)
+        assert not can_write(hosts[other], devices[other])
+        text = hosts[other].read(f"nvme resv-report {devices[other]} --eds -o json")
+        assert json.loads(text[text.index("{"):])["regctl"] == 1
+        hosts[holder].run(f"nvme resv-release {device} --crkey=0xabc --rrela=0 "
+                          f"--rtype={WRITE_EXCLUSIVE}")
+        hosts[holder].run(f"nvme resv-register {device} --crkey=0xabc --rrega=1")
+        assert can_write(hosts[other], devices[other])
+
+
+def test_both_stay_through_pulled_cables_and_a_power_cut(system: essd.System,
+                                                         hosts: Hosts) -> None:
+    drive = system.drives[0]
+    devices = {name: host.connect(drive, 0, OPTIONS) for name, host in hosts.items()}
+    assert hosts["siw"].connect(drive, 1, OPTIONS) == devices["siw"]
+    hosts["siw"].wait_paths(drive, 2)
+    written = digest(hosts["rxe"], devices["rxe"])
+    drive.port(0).unplug()
+    hosts["siw"].wait_paths(drive, 1)           # by IPv4, at the other port
+    assert digest(hosts["siw"], devices["siw"]) == written
+    drive.port(0).plug()
+    hosts["siw"].wait_paths(drive, 2)           # by IPv6 and IPv4
+    drive.power_cut()
+    drive.power_on()
+    for name, host in hosts.items():
+        assert digest(host, devices[name]) == written
