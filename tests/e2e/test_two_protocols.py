@@ -28,7 +28,8 @@ cables:
 CONFIG = "nvme:\n  iwarp: on\n"
 OPTIONS = "--ctrl-loss-tmo=60 --reconnect-delay=1 --keep-alive-tmo=2"
 FIO = ("fio --name=own --filename={device} --direct=1 --ioengine=libaio --bsrange=512-128k "
-       "--iodepth=8 --rw=randwrite --offset={offset} --size=3m --verify=crc32c --verify_fatal=1")
+       "--iodepth=8 --rw=randwrite --offset={offset} --size=3m --verify=crc32c --verify_fatal=1 "
+       "--end_fsync=1")
 WRITE_EXCLUSIVE = 1
 Hosts = dict[str, essd.Host]
 
@@ -80,16 +81,16 @@ def test_a_reservation_of_one_fences_the_other(system: essd.System, hosts: Hosts
     devices = {name: host.connect(drive) for name, host in hosts.items()}
     for holder, other in (("siw", "rxe"), ("rxe", "siw")):
         device = devices[holder]
-        hosts[holder].run(f"nvme resv-register {device} --nrkey=0xabc --rrega=0")
-        hosts[holder].run(f"nvme resv-acquire {device} --crkey=0xabc --racqa=0 "
+        hosts[holder].run(f"nvme resv-register {device} --nrkey=2748 --rrega=0")
+        hosts[holder].run(f"nvme resv-acquire {device} --crkey=2748 --racqa=0 "
                           f"--rtype={WRITE_EXCLUSIVE}")
         assert can_write(hosts[holder], device)
         assert not can_write(hosts[other], devices[other])
         text = hosts[other].read(f"nvme resv-report {devices[other]} --eds -o json")
         assert json.loads(text[text.index("{"):])["regctl"] == 1
-        hosts[holder].run(f"nvme resv-release {device} --crkey=0xabc --rrela=0 "
+        hosts[holder].run(f"nvme resv-release {device} --crkey=2748 --rrela=0 "
                           f"--rtype={WRITE_EXCLUSIVE}")
-        hosts[holder].run(f"nvme resv-register {device} --crkey=0xabc --rrega=1")
+        hosts[holder].run(f"nvme resv-register {device} --crkey=2748 --rrega=1")
         assert can_write(hosts[other], devices[other])
 
 
