@@ -52,6 +52,8 @@ bool mgmt_superblocks(void *ctx, const struct json_args *args, struct json *out,
     count = ftl_superblocks(medium->ftl);
     end = MIN(MIN(at, count) + ROWS, count);
     json_bool(out, "mounted", ftl_state(medium->ftl) == FTL_READY);
+    json_number(out, "channels", medium->dies / medium->seam.dies);
+    json_number(out, "dies", medium->seam.dies);
     put_dead_dies(out, medium);
     json_begin_array(out, "superblocks");
     for (; at < end; at++) {

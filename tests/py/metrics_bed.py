@@ -9,6 +9,17 @@ HOSTNQN = "nqn.2014-08.org.nvmexpress:uuid:1"
 MEDIA = {"reads": 5, "writes": 3, "cache-full": 2}
 RNIC = {"packets-in": 100, "bad-icrc": 1}
 TCP = {"retransmitted": 4, "timeouts": 0}
+FLASH: dict[str, Any] = {
+    "ftl": {"free-superblocks": 12, "erasures": 3, "dead-dies": 0},
+    "nand": {"units-programmed": 9},
+    "flash": {"written-bytes": 1 << 20, "erased-blocks": 24, "failed-blocks": 2,
+              "spare-percent": 97}}
+
+
+def superblock(number: int, state: str = "closed", valid: int = 50, **more: Any
+               ) -> dict[str, Any]:
+    return {"superblock": number, "state": state, "valid": valid, "capacity": 100,
+            "erasures": number % 7, "age-rows": 0, **more}
 
 
 class LookedAt(FakeSupervisor):
@@ -19,6 +30,8 @@ class LookedAt(FakeSupervisor):
         self.reads = 1000
         self.grows = 50
         self.critical_warning = 0
+        self.superblocks: list[dict[str, Any]] = []     # of the flash; []: it has none
+        self.dead_dies: list[int] = []
         self.rules: list[dict[str, Any]] = [
             {"name": "bad-start", "rule": "nvme do drop", "on": True, "matched": 4,
              "fired": 2}]
@@ -50,7 +63,13 @@ class LookedAt(FakeSupervisor):
                     "written-bytes": 8192, "media-errors": 0, "error-log-entries": 1,
                     "critical-warning": self.critical_warning,
                     "media": MEDIA, "rnic": RNIC, "tcp": TCP,
-                    "nvme-tcp": {"r2ts-out": 7}}
+                    "nvme-tcp": {"r2ts-out": 7},
+                    **(FLASH if self.superblocks else {})}
+        if request["request"] == "superblocks" and self.superblocks:
+            first = request["arguments"].get("from", 0)
+            return {"mounted": True, "channels": 2, "dies": 2, "dead-dies": self.dead_dies,
+                    "superblocks": self.superblocks[first:first + 64],
+                    **({"next": first + 64} if first + 64 < len(self.superblocks) else {})}
         return super().ask_drive(request)
 
     def ask_faults(self, request: dict[str, Any]) -> Any:

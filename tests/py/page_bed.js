@@ -18,7 +18,9 @@ class Element {
         Object.assign(this, {name, children: [], className: "", own_text: "", hidden: false,
                              disabled: false, listeners: {}, open: false, value: "",
                              clientWidth: 0, clientHeight: 0, parentElement: null,
-                             tHead: null, tBodies: []});
+                             tHead: null, tBodies: [], title: "",
+                             style: {setProperty: (key, value) => this.shown[key] = value},
+                             shown: {}});
         this.classes = new Set();
         this.classList = {toggle: (word, on) => on ? this.classes.add(word)
                                                    : this.classes.delete(word),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import chromium
 import pytest
 from cockpit_site import Site, cockpit
-from metrics_bed import LookedAt
+from metrics_bed import LookedAt, superblock
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(
     chromium.program() is None,
@@ -23,6 +23,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory,
     """A page that has opened the link; names from the network are hostile."""
     name = f"pybrowser{os.getpid()}"
     with LookedAt(name, hostnqn=EVIL, neighbour=EVIL) as supervisor:
+        supervisor.superblocks = [superblock(0, valid=100), superblock(1, "free", 0),
+                                  superblock(2, "retired", 0)]
+        supervisor.dead_dies = [2]
         (supervisor.folder / "drive/console.log").write_text(f"uart {EVIL}\n")
         with cockpit(name) as site, chromium.page(
                 tmp_path_factory.mktemp("chromium")) as page:
@@ -61,6 +64,30 @@ def test_a_chart_has_something_drawn(shown: Shown) -> None:
     page.until("(() => { const canvas = document.querySelector('.chart canvas');"
                "return canvas.width > 0 && canvas.getContext('2d').getImageData("
                "0, 0, canvas.width, canvas.height).data.some((value) => value !== 0); })()")
+
+
+def colour_of(page: chromium.Page, selector: str, of: str = "backgroundColor") -> str:
+    return str(page.run(f"getComputedStyle(document.querySelector({json.dumps(selector)}))"
+                        f".{of}"))
+
+
+def test_the_flash_is_a_map_and_a_dead_die_is_red(shown: Shown) -> None:
+    page, _, _ = shown
+    page.until("document.querySelectorAll('.map .squares i').length === 3")
+    red = page.run("(() => { const probe = document.createElement('i');"
+                   "probe.style.color = 'var(--bad)'; document.body.append(probe);"
+                   "const found = getComputedStyle(probe).color; probe.remove();"
+                   "return found; })()")
+    assert colour_of(page, ".map .dies .bad") == red
+    assert text_of(page, ".map .dies .bad") == "channel 1 die 0: dead"
+    assert colour_of(page, ".drive > .bad", "color") == red
+    assert text_of(page, ".drive > .bad") == "Dead: channel 1 die 0"
+    assert colour_of(page, ".map .squares .retired") == red
+    full, free = (colour_of(page, f".map .squares .{name}") for name in ("closed", "free"))
+    assert full != free
+    width, height = page.run("(() => { const one = document.querySelector('.map .squares i');"
+                             "return [one.offsetWidth, one.offsetHeight]; })()")
+    assert width >= 10 and abs(width - height) <= 1
 
 
 def test_hostile_names_stay_text(shown: Shown) -> None:

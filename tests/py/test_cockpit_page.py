@@ -89,6 +89,59 @@ def test_the_counters_of_the_flash_are_shown() -> None:
     assert "failed-blocks 7" in page(f"take_event({event()}, 0)", "found.flash.textContent")
 
 
+FLASH = {"mounted": True, "channels": 2, "dies": 2, "dead-dies": [], "more": False, "rows": [
+    {"superblock": 0, "state": "closed", "valid": 25, "capacity": 100, "erasures": 3},
+    {"superblock": 1, "state": "open", "stream": "host", "valid": 3, "capacity": 100,
+     "erasures": 0},
+    {"superblock": 2, "state": "free", "valid": 0, "capacity": 100, "erasures": 7},
+    {"superblock": 3, "state": "closed", "valid": 90, "capacity": 100, "erasures": 1,
+     "moves-for": "scrub"}]}
+SQUARES = "found.maps.children[0].squares.children"
+
+
+def test_the_flash_is_a_map_of_its_superblocks() -> None:
+    text, squares = page(
+        f"take_event({event(**{'flash-map': FLASH})}, 0)",
+        f"[found.maps.textContent, {SQUARES}.map((one) => [one.className, one.title, "
+        "one.shown['--share']])]")
+    assert "4 superblocks: 2 closed, 1 open, 1 free" in text
+    assert "channel 1 die 1" in text and "dead" not in text
+    assert squares == [
+        ["closed", "superblock 0: closed, 25% valid, 3 erasures", "0.25"],
+        ["open", "superblock 1: open, filled by hosts, 3% valid, 0 erasures", "0.03"],
+        ["free", "superblock 2: free, 0% valid, 7 erasures", 0],
+        ["closed moves", "superblock 3: closed, 90% valid, 1 erasures, moves for scrub",
+         "0.90"]]
+
+
+def test_the_map_moves() -> None:
+    later = json.loads(json.dumps(FLASH))
+    later["rows"][0] |= {"state": "free", "valid": 0, "erasures": 4}
+    before, after = page(
+        f"take_event({event(**{'flash-map': FLASH})}, 0)", f"const first = {SQUARES}[0]",
+        f"take_event({event(**{'flash-map': later})}, 1)",
+        f"[{SQUARES}[0] === first, {SQUARES}[0].title]")
+    assert before       # the element stays, so that a pointer over it does not lose it
+    assert after == "superblock 0: free, 0% valid, 4 erasures"
+
+
+def test_a_dead_die_is_red_in_the_map_and_in_the_drives_card() -> None:
+    dead = FLASH | {"dead-dies": [2]}
+    card, dies = "found.drives.children[0]", "found.maps.children[0].dies.children"
+    shown, style, is_warned, styles = page(
+        f"take_event({event(**{'flash-map': dead})}, 0)",
+        f"[{card}.dead.textContent, {card}.dead.className, {card}.classes.has('warned'), "
+        f"{dies}.map((die) => [die.textContent, die.className])]")
+    assert (shown, style, is_warned) == ("Dead: channel 1 die 0", "bad", True)
+    assert styles == [["channel 0 die 0", ""], ["channel 0 die 1", ""],
+                      ["channel 1 die 0: dead", "bad"], ["channel 1 die 1", ""]]
+
+
+def test_without_flash_there_is_no_map() -> None:
+    assert page(f"take_event({event()}, 0)", "[found.maps.children.length, "
+                "found.maps.parentElement.classes.has('empty')]") == [0, True]
+
+
 @pytest.mark.parametrize(("words", "asks", "action"), [
     ("Cut power", "Cut the power of drive at once?", {"do": "power", "part": "drive", "on": False}),
     ("Reset", "Reset drive?", {"do": "reset", "part": "drive"}),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from metrics_bed import LookedAt
+from metrics_bed import LookedAt, superblock
 from prometheus_client.parser import text_string_to_metric_families
 
 from essd.base import paths
@@ -165,6 +165,30 @@ def test_a_frame_takes_two_connections_to_the_supervisor(supervisor: LookedAt) -
     collector.frame()           # with the tables
     collector.frame()
     assert supervisor.connections == 4
+
+
+def test_only_who_asks_for_it_gets_the_map_of_the_flash(supervisor: LookedAt) -> None:
+    supervisor.superblocks = [superblock(number) for number in range(150)]
+    supervisor.dead_dies = [3]
+    drive = metrics.Collector(Instance(NAME), has_map=True).frame()["drives"]["drive"]
+    found = drive["flash-map"]
+    assert [row["superblock"] for row in found["rows"]] == list(range(150))
+    assert (found["channels"], found["dies"], found["dead-dies"], found["more"]) == (
+        2, 2, [3], False)
+    assert "flash-map" not in metrics.Collector(Instance(NAME)).frame()["drives"]["drive"]
+
+
+def test_a_drive_whose_firmware_has_no_map_is_shown_without_it(supervisor: LookedAt) -> None:
+    supervisor.superblocks = [superblock(0)]
+
+    def refuse(request: dict[str, Any]) -> Any:
+        if request["request"] == "superblocks":
+            raise ValueError("the drive does not know the request superblocks")
+        return supervisor.ask_drive(request)
+
+    supervisor.replies["mgmt"] = refuse
+    drive = metrics.Collector(Instance(NAME), has_map=True).frame()["drives"]["drive"]
+    assert drive["flash-map"] is None and drive["why"] == ""
 
 
 def test_what_a_drive_said_before_it_failed_is_shown(supervisor: LookedAt) -> None:

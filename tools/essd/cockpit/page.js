@@ -221,6 +221,7 @@ function make_drive(name) {
         "firmware has started again. No data is lost.";
     card.reset.textContent = "Reset";
     card.health = make("div", "", card);
+    card.dead = make("div", "bad", card);
     card.identity = make("div", "identity", card);
     card.facts = make("div", "facts", card);
     card.iops = make_chart(card, "IOPS", (value) => short_number(value), ["read", "write"]);
@@ -233,13 +234,14 @@ function make_drive(name) {
 }
 
 /* `warnings` are those of SMART; null if the drive has not told. */
-function show_health(card, warnings) {
+function show_health(card, warnings, dead_dies) {
     const is_warned = Boolean(warnings && warnings.length);
     const text = is_warned ? `SMART has a critical warning: ${warnings.join(", ")}`
         : warnings ? "SMART: no critical warning" : "";
 
     set_text(card.health, text, is_warned ? "bad" : "good");
-    card.classList.toggle("warned", is_warned);
+    set_text(card.dead, dead_dies.length === 0 ? "" : `Dead: ${dead_dies.join(", ")}`, "bad");
+    card.classList.toggle("warned", is_warned || dead_dies.length !== 0);
 }
 
 function show_drive(card, name, part, drive) {
@@ -256,7 +258,7 @@ function show_drive(card, name, part, drive) {
         set_text(card.power, is_on ? "Cut power" : "Power on");
         card.reset.hidden = !is_on;
     }
-    show_health(card, drive.warnings);
+    show_health(card, drive.warnings, dead_dies_of(drive["flash-map"]));
     set_text(card.identity, status.serial ?
         `${status.model}, serial ${status.serial}, firmware ${status.firmware}, ` +
         `boot ${status.boot}, up ${Math.round(status["uptime-ms"] / 1000)} s` : "");
@@ -275,6 +277,89 @@ function show_drives(frame) {
 
     keep_children(by_id("drives"), names, make_drive).forEach((card, i) => {
         show_drive(card, names[i], frame.parts[names[i]], frame.drives[names[i]] || {});
+    });
+}
+
+/* ---- The flash: what each superblock holds, and which dies have died. */
+
+function die_name(number, flash) {
+    return `channel ${Math.floor(number / flash.dies)} die ${number % flash.dies}`;
+}
+
+function dead_dies_of(flash) {
+    return flash ? flash["dead-dies"].map((number) => die_name(number, flash)) : [];
+}
+
+function words_of_superblock(row) {
+    const percent = Math.round(100 * row.valid / Math.max(1, row.capacity));
+
+    return [`superblock ${row.superblock}: ${row.state}`,
+            ...(row.stream ? [`filled by ${row.stream === "host" ? "hosts" : "moves"}`] : []),
+            `${percent}% valid`, `${row.erasures} erasures`,
+            ...(row["moves-for"] ? [`moves for ${row["moves-for"]}`] : [])].join(", ");
+}
+
+function make_map(name) {
+    const map = make("div", "map");
+
+    make("b", "", map).textContent = name;
+    map.words = make("span", "facts", map);
+    map.dies = make("div", "dies", map);
+    map.squares = make("div", "squares", map);
+    map.squares.setAttribute("role", "img");
+    make("div", "key", map).textContent = "Each square is a superblock: the stronger its " +
+        "colour, the more of its data is valid. Dotted: free. Thick: being filled. Framed: " +
+        "moves soon. Red: not used any more.";
+    return map;
+}
+
+/* A superblock's square; its title says in words what its colour shows. */
+function show_square(square, row) {
+    const style = [row.state, ...(row["moves-for"] ? ["moves"] : [])].join(" ");
+    const words = words_of_superblock(row);
+
+    if (square.className !== style) {
+        square.className = style;
+    }
+    if (square.title !== words) {
+        square.title = words;
+        square.style.setProperty("--share", row.state === "free" ? 0 :
+            (row.valid / Math.max(1, row.capacity)).toFixed(2));
+    }
+}
+
+function count_states(rows) {
+    const counts = new Map();
+
+    for (const row of rows) {
+        counts.set(row.state, (counts.get(row.state) || 0) + 1);
+    }
+    return [...counts].map(([state, count]) => `${count} ${state}`).join(", ");
+}
+
+function show_map(map, flash) {
+    const rows = flash.rows, dead = new Set(flash["dead-dies"]);
+    const numbers = [...Array(flash.channels * flash.dies).keys()];
+    const words = ` ${rows.length} superblocks: ${count_states(rows)}` +
+        (flash.more ? " (of the first ones)" : "") +
+        (flash.mounted ? "" : "; the drive still mounts its flash");
+
+    set_text(map.words, words);
+    map.squares.setAttribute("aria-label", words);
+    keep_children(map.dies, numbers, () => make("span", "")).forEach((die, number) => {
+        set_text(die, die_name(number, flash) + (dead.has(number) ? ": dead" : ""),
+                 dead.has(number) ? "bad" : "");
+    });
+    keep_children(map.squares, rows.map((row) => row.superblock), () => make("i", "")).forEach(
+        (square, i) => show_square(square, rows[i]));
+}
+
+function show_maps(frame) {
+    const names = Object.keys(frame.drives).filter((name) => frame.drives[name]["flash-map"]);
+
+    by_id("maps").parentElement.classList.toggle("empty", names.length === 0);
+    keep_children(by_id("maps"), names, make_map).forEach((map, i) => {
+        show_map(map, frame.drives[names[i]]["flash-map"]);
     });
 }
 
@@ -413,6 +498,7 @@ function take_frame(event) {
     set_text(by_id("about"), `${frame.accel}, ${new Date(frame.time * 1000).toLocaleTimeString()}`
              + `, collected in ${Math.round(frame.cost.seconds * 1000)} ms`);
     show_drives(frame);
+    show_maps(frame);
     show_tables(frame);
     show_choices("trace-part", drives);
     if (show_choices("uart-part", [...drives, ...names.filter((name) =>

@@ -26,6 +26,7 @@ from .status import kind_of
 SLOW_EVERY = 5          # frames
 ANSWER_S = 2.0          # time limit for a drive to answer
 PAGES_MAX = 4           # pages of a table; a page has 64 rows
+MAP_PAGES = 16          # of the map of the flash
 WORKERS = 4             # drives whose commands are sampled at the same time
 IN_OCTETS, OUT_OCTETS = "aOctetsReceivedOK", "aOctetsTransmittedOK"
 # The counters of which a frame has a rate.
@@ -61,11 +62,12 @@ def warnings(counters: dict[str, Any]) -> list[str] | None:
     return [WARNINGS.get(1 << bit, f"bit-{bit}") for bit in range(8) if found >> bit & 1]
 
 
-def whole_table(drive: Instance, request: str, reply: dict[str, Any]) -> dict[str, Any]:
+def whole_table(drive: Instance, request: str, reply: dict[str, Any],
+                pages: int = PAGES_MAX) -> dict[str, Any]:
     """The rows of a table of the drive, whose first page is `reply`; `more` if there
     are more than are shown."""
     rows = list(reply[request])
-    for _ in range(PAGES_MAX - 1):
+    for _ in range(pages - 1):
         if "next" not in reply:
             break
         reply = drive.ask(**to_drive(request, {"from": reply["next"]}), part=drive.drive)
@@ -77,6 +79,16 @@ def to_drive(request: str, arguments: dict[str, Any] | None = None) -> dict[str,
     """A request to a drive's firmware, as the supervisor takes it."""
     return {"command": "mgmt", "request": request, "arguments": arguments or {},
             "timeout_s": ANSWER_S}
+
+
+def map_of(drive: Instance) -> dict[str, Any] | None:
+    """What each superblock of the flash holds; None if the firmware cannot say it."""
+    try:
+        reply = drive.ask(**to_drive("superblocks"), part=drive.drive)
+    except EssdError:       # older firmware, or a drive that ends
+        return None
+    return {**{key: reply[key] for key in ("mounted", "channels", "dies", "dead-dies")},
+            **whole_table(drive, "superblocks", reply, MAP_PAGES)}
 
 
 def to_port(number: int) -> dict[str, Any]:
@@ -170,6 +182,7 @@ class DriveLook:
     octets: dict[int, tuple[float, int, int]] = field(default_factory=dict)
     slow: dict[str, Any] = field(default_factory=dict)
     latency: Latency = field(default_factory=Latency)
+    has_map: bool = False               # read the map of the flash, too
 
     def take(self, drive: Instance, ports: list[int], replies: list[dict[str, Any]],
              now: float) -> dict[str, Any]:
@@ -210,7 +223,9 @@ class DriveLook:
         return {"status": status, "pools": pools,
                 "controllers": whole_table(drive, "controllers", controllers),
                 "queue-pairs": whole_table(drive, "queue-pairs", queue_pairs),
-                "neighbours": neighbours.get("ports", []), "faults": faults}
+                "neighbours": neighbours.get("ports", []), "faults": faults,
+                **({"flash-map": map_of(drive)} if self.has_map and "flash" in self.counters
+                   else {})}
 
 
 @dataclass
@@ -219,6 +234,7 @@ class Collector:
 
     instance: Instance
     has_latency: bool = False           # sample the drives' commands, too
+    has_map: bool = False               # read the maps of the drives' flash, too
     count: int = 0
     drives: dict[str, DriveLook] = field(default_factory=dict)
     cpu_before: dict[str, tuple[int, float, float]] = field(default_factory=dict)
@@ -241,7 +257,7 @@ class Collector:
         """Ask all drives at the same time; drives with the same ports by one request."""
         groups: dict[tuple[tuple[int, ...], bool], list[str]] = {}
         for name in names:
-            known = self.drives.setdefault(name, DriveLook(name))
+            known = self.drives.setdefault(name, DriveLook(name, has_map=self.has_map))
             groups.setdefault((tuple(self.ports[name]), is_slow or not known.slow),
                               []).append(name)
         found = {}
