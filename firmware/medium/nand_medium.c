@@ -263,7 +263,7 @@ static void end_flush(struct media_owner *owner, enum media_status status)
  * the flush begins when one of them ends. */
 static void start_flush(struct nand_medium *medium)
 {
-    const struct media_io flush = {.op = MEDIA_FLUSH, .owner = &medium->flush};
+    const struct media_io flush = media_own_flush(&medium->flush);
 
     medium->flush.done = end_flush;
     medium->has_submitted = true;

@@ -84,7 +84,7 @@ static void fill_buffer(struct sanitize *sanitize)
 static void start_flush(struct sanitize *sanitize)
 {
     const struct sanitize_config *config = &sanitize->config;
-    const struct media_io io = {.op = MEDIA_FLUSH, .owner = &sanitize->owner};
+    const struct media_io io = media_own_flush(&sanitize->owner);
 
     sanitize->is_flushing = true;
     sanitize->is_busy = config->submit(config->submit_ctx, &io);
@@ -99,6 +99,7 @@ static void start_blocks(struct sanitize *sanitize)
         .first_lba = state->done_blocks,
         .pieces = sanitize->pieces,
         .owner = &sanitize->owner,
+        .number = MEDIA_NO_NUMBER,
     };
     uint32_t most = io.op == MEDIA_WRITE
                         ? (uint32_t)SANITIZE_WRITE_BYTES >> BLOCK_SHIFT

@@ -168,6 +168,7 @@ static void start_read(struct self_test *test, uint64_t first, uint32_t count,
         .ns = test->state.ns,
         .pieces = &test->piece,
         .owner = &test->owner,
+        .number = MEDIA_NO_NUMBER,
     };
 
     (void)ns_size(test, &shift);

@@ -104,8 +104,19 @@ struct media_io {
     uint16_t placement;
     const struct nvmf_piece *pieces; /* valid until owner->done() */
     struct media_owner *owner;
-    uint32_t number; /* what traces call the request that needs it */
+    uint32_t number; /* what traces call the request that needs it, or
+                      * MEDIA_NO_NUMBER */
 };
+
+/* media_io.number of what the drive does by itself. */
+#define MEDIA_NO_NUMBER UINT32_MAX
+
+/** A flush of everything that the drive needs by itself. */
+static inline struct media_io media_own_flush(struct media_owner *owner)
+{
+    return (struct media_io){
+        .op = MEDIA_FLUSH, .owner = owner, .number = MEDIA_NO_NUMBER};
+}
 
 struct media_geometry {
     uint64_t size_blocks;

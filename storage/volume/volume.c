@@ -167,8 +167,7 @@ static void divide_medium(struct volume *volume)
                  plan->count, plan->size_mib,
                  (unsigned long)(medium_bytes >> 20));
     }
-    /* Not saved: the namespace follows the size of the medium until the first
-     * change. */
+    /* Not saved: until the first change, it has the size of the medium. */
     ASSERT(volume_table_divide(table, &whole));
 }
 
@@ -556,6 +555,7 @@ static void erase_run(struct volume *volume, uint32_t first, uint32_t count)
         .fua = true,
         .first_lba = (uint64_t)first << volume->window_shift,
         .owner = &volume->erasure,
+        .number = MEDIA_NO_NUMBER,
     };
     uint64_t bytes = 0;
 

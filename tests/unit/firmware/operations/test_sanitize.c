@@ -64,6 +64,8 @@ static bool submit_io(void *ctx, const struct media_io *io)
     uint32_t len = 0;
 
     assert_ptr_equal(ctx, bed);
+    /* It is nobody's command. */
+    assert_int_equal(io->number, MEDIA_NO_NUMBER);
     assert_false(bed->has_op);
     assert_true(bed->writes > 0); /* the operation is in flash already */
     bed->op = *io;

@@ -60,6 +60,7 @@ uint64_t hal_now_us(void)
 static bool submit_read(void *ctx, const struct media_io *io)
 {
     assert_ptr_equal(ctx, bed);
+    assert_int_equal(io->number, MEDIA_NO_NUMBER); /* nobody's command */
     assert_int_equal(io->op, MEDIA_READ);
     assert_true(io->fua);
     assert_false(bed->has_op);
