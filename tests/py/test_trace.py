@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
+from essd import cli
 from essd.base.errors import EssdError
 from essd.base.paths import TOP
 from essd.instance.instance import Instance
@@ -55,6 +57,13 @@ def test_the_groups_are_in_the_headers_order() -> None:
     header = (TOP / "lib/trace.h").read_text()
     found = re.findall(r"TRACE_GROUP_(\w+),", header)
     assert tuple(name.lower() for name in found) == trace.GROUPS
+
+
+def test_the_help_names_all_groups() -> None:
+    command = typer.main.get_command(cli.app).commands["trace"]     # type: ignore[attr-defined]
+    option = next(found for found in command.params if found.name == "events")
+    named = re.findall(r"\w+", option.help.partition(":")[2])
+    assert named == [*trace.GROUPS, "or", "all"]
 
 
 def test_every_event_has_a_description() -> None:

@@ -142,6 +142,16 @@ def test_a_read_says_what_it_waited_for() -> None:
     assert ("READ for host read", 100.0, 1110.0) in spans(entries)
 
 
+def test_the_summary_names_the_command_that_waited_longest(
+        capsys: pytest.CaptureFixture[str]) -> None:
+    _, printer = written(*SLOW_READ, record(
+        "COMMAND", 0x02, 1, 100, 0, 4096, 0, 1, 0, 20, 30, 60, request=8, time_ns=9_000_000))
+    printer.summary()
+    assert ("Read request 7, which ended at 0.001150 s, waited longest for the flash: 900 us "
+            "for die: PROGRAM for collection, 40 us for channel: READ for host read"
+            ) in " ".join(capsys.readouterr().out.split())
+
+
 def test_each_die_and_each_channel_has_a_track() -> None:
     entries, _ = written(*SLOW_READ)
     pid = next(entry["pid"] for entry in entries if entry["ph"] == "X")

@@ -42,7 +42,7 @@ def busy_shares(instance: Instance) -> list[float]:
     time.sleep(BUSY_S)
     after = busy_times(instance)
     passed = max(1, after[0] - before[0])       # the first number is the virtual time
-    return [round(min(1.0, (now - then) / passed), 4)
+    return [round(max(0.0, min(1.0, (now - then) / passed)), 4)
             for then, now in zip(before[1:], after[1:], strict=True)]
 
 

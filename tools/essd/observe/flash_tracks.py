@@ -272,7 +272,7 @@ class Tracks:
         key = (event.request, args["reason"])
         self.counter("write buffer", "units", args["buffer"], event.time_ns)
         if not args["is_over"]:
-            self.throttled.setdefault(key, event.time_ns)
+            self.throttled[key] = event.time_ns
             return
         begun_ns = self.throttled.pop(key, None)
         if begun_ns is not None:

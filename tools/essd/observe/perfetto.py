@@ -100,6 +100,8 @@ class Writer:
         self.paths = Paths()
         self.flash = Tracks(self.put, self.process, self.slice)
         self.last_ns = 0
+        self.waited_most = ""       # the command that has waited longest for the flash
+        self.longest_us = 0.0
         out.write('{"displayTimeUnit": "ns", "traceEvents": [')
 
     def put(self, **entry: Any) -> None:
@@ -123,6 +125,7 @@ class Writer:
         self.process(event.qpn, f"queue pair {event.qpn:#x}")
         number = f"{event.qpn:x}-{event.request}-{event.time_ns}"
         waits = self.flash.waits.of_host(event.request)
+        self.compare(event, waits)
         times = stage_times(event, path)
         start_ns = float(event.time_ns - 1000 * args["total_us"]) - 1000 * times["arrive"]
         self.slice(event.qpn, "command", number, opcode_name(args["opcode"]), start_ns,
@@ -135,6 +138,16 @@ class Writer:
                 self.slice(event.qpn, "command", number, name, start_ns,
                            start_ns + 1000 * us, {"what": STAGES[name]})
                 start_ns += 1000 * us
+
+    def compare(self, event: Event, waits: dict[str, float]) -> None:
+        """Note the command that has waited longest for other users of the flash."""
+        us = sum(waits.values())
+        if us > self.longest_us:
+            self.longest_us = us
+            reasons = ", ".join(f"{found:g} us for {label}" for label, found in waits.items())
+            self.waited_most = (
+                f"{opcode_name(event.args['opcode'])} request {event.request}, which ended at "
+                f"{event.time_ns / 1e9:.6f} s, waited longest for the flash: {reasons}")
 
     def engine(self, event: Event) -> None:
         args = event.args
@@ -246,4 +259,6 @@ class PerfettoPrinter(Printer):
             show.console.print(self.times.table())
             show.line("drive us: until the last frame of the answer has left the drive; the "
                       "rest of a command's time is the host's and the wire's")
+        if self.writer.waited_most:
+            show.line(self.writer.waited_most)
         return super().summary()
