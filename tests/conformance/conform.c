@@ -796,6 +796,13 @@ static const struct native_node_ops node_ops = {
 
 /* ---- A test's start and end. */
 
+static bool wants_nvme_tcp(const struct conf *conf)
+{
+    return conf->options->over_tcp ||
+           (conf->test != NULL &&
+            (conf->test->needs & CONF_NEEDS_NVME_TCP) != 0);
+}
+
 bool conf_begin(struct conf *conf)
 {
     struct dut_events events = {conf, on_receive, on_room};
@@ -810,6 +817,7 @@ bool conf_begin(struct conf *conf)
     conf->host = NULL;
     conf->memory = NULL;
     conf->num_rcs = 0;
+    conf->tcp = NULL;
     conf->pass_until_ns = NATIVE_NO_DEADLINE;
     conf->provoked = 0;
     conf->steps = 0;
@@ -833,9 +841,7 @@ bool conf_begin(struct conf *conf)
     }
     pcap_open(conf);
     if (conf->dut->serve_tcp != NULL) {
-        conf->dut->serve_tcp(
-            conf->dut->ctx, conf->test != NULL &&
-                                (conf->test->needs & CONF_NEEDS_NVME_TCP) != 0);
+        conf->dut->serve_tcp(conf->dut->ctx, wants_nvme_tcp(conf));
     }
     if (!conf->dut->begin(conf->dut->ctx, &conf->world, &events)) {
         return false;

@@ -56,6 +56,7 @@ struct conf_options {
     uint64_t seed;
     double slow;
     bool all;
+    bool over_tcp; /* The chapter nvme uses NVMe/TCP. */
     const char *pcap_folder; /* NULL: no captures. */
 };
 
@@ -88,6 +89,7 @@ struct conf {
     void *filter_ctx;
     struct conf_listener *listeners;
     unsigned int num_rcs;
+    struct rc_tcp *tcp; /* Those of them that are NVMe/TCP's. */
     struct conf_peer peers[CONF_PORTS][CONF_PEERS];
     bool has_peer[CONF_PORTS][CONF_PEERS];
     char console[CONF_CONSOLE_LEN];

@@ -557,6 +557,7 @@ static void print_usage(const char *why)
             "  [--list] [--only ID,...] [--chapters CHAPTER,...] [--first "
             "CHAPTER]\n"
             "  [--order FILE] [--stop-at-first] [--after TEST] [--all] "
+            "[--over-tcp] "
             "[--seed N] [--slow N]\n"
             "  [--pcap FOLDER] [--results FILE] [--mutant N]\n");
     exit(EXIT_USAGE);
@@ -690,6 +691,9 @@ static void take_option(struct options *options, int c)
     case 'a':
         options->conf.all = true;
         break;
+    case 'T':
+        options->conf.over_tcp = true;
+        break;
     case 'S':
         options->conf.seed = parse_number("--seed", optarg);
         break;
@@ -733,6 +737,7 @@ static void parse_options(struct options *options, int argc, char **argv)
         {"order", required_argument, NULL, 'O'},
         {"stop-at-first", no_argument, NULL, 'x'},
         {"all", no_argument, NULL, 'a'},
+        {"over-tcp", no_argument, NULL, 'T'},
         {"seed", required_argument, NULL, 'S'},
         {"slow", required_argument, NULL, 'w'},
         {"pcap", required_argument, NULL, 'p'},

@@ -7,6 +7,7 @@
 #include "internal.h"
 #include "lib/bytes.h"
 #include "net/wire/bth.h"
+#include "rc_tcp.h"
 
 enum {
     PSN_MASK = 0xffffff,
@@ -522,6 +523,10 @@ struct rc *rc_open(struct conf *conf, const struct rc_config *config)
     uint8_t private_data[CM_REQ_PRIVATE_LEN];
     struct cm_req req;
 
+    if (rc_is_tcp(conf)) {
+        rc_tcp_open(rc);
+        return rc;
+    }
     rc_make_req(rc, &req, private_data);
     rc_send_req(rc, &req);
     rc_take_rep(rc);
@@ -554,6 +559,10 @@ bool rc_reopen(struct rc *rc)
 
 void rc_close(struct rc *rc)
 {
+    if (rc->tcp != NULL) {
+        rc_tcp_close(rc);
+        return;
+    }
     rc_send_dreq(rc);
     rc_take_cm(rc, CM_DREP);
 }
@@ -598,6 +607,10 @@ void rc_send_message(struct rc *rc, const void *data, size_t len_bytes)
     const uint8_t *from = data;
     bool is_first = true;
 
+    if (rc->tcp != NULL) {
+        rc_tcp_send_capsule(rc, data, len_bytes);
+        return;
+    }
     do {
         size_t len = MIN(len_bytes, (size_t)rc->mtu_bytes);
 
@@ -692,7 +705,8 @@ static bool has_message(void *ctx)
 const struct rc_message *rc_take_message_within(struct rc *rc,
                                                 uint64_t timeout_us)
 {
-    if (!conf_look(rc->conf, has_message, rc, timeout_us)) {
+    if (rc->tcp != NULL ? !rc_tcp_wait(rc, timeout_us)
+                        : !conf_look(rc->conf, has_message, rc, timeout_us)) {
         return NULL;
     }
     return &rc->messages[rc->get++ % RC_MESSAGES];
@@ -700,8 +714,12 @@ const struct rc_message *rc_take_message_within(struct rc *rc,
 
 const struct rc_message *rc_take_message(struct rc *rc, const char *what)
 {
+    uint64_t timeout_us = conf_answer_us(rc->conf);
+
     conf_check(rc->conf,
-               conf_wait(rc->conf, has_message, rc, conf_answer_us(rc->conf)),
+               rc->tcp != NULL
+                   ? rc_tcp_wait(rc, timeout_us)
+                   : conf_wait(rc->conf, has_message, rc, timeout_us),
                "expected %s: no message came", what);
     return &rc->messages[rc->get++ % RC_MESSAGES];
 }

@@ -60,8 +60,11 @@ struct rc_message {
     uint8_t data[RC_MESSAGE_MAX];
 };
 
+struct rc_tcp;
+
 struct rc {
     struct conf *conf;
+    struct rc_tcp *tcp; /* It is a connection of NVMe/TCP: --over-tcp. */
     struct rc_config config;
     struct packet_path path; /* The path to the target. */
     uint32_t qpn, target_qpn;

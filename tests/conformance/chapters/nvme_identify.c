@@ -104,7 +104,13 @@ WITH_NVME(sgls)
 
     conf_check(conf, (sgls & 3) == 1 || (sgls & 3) == 2,
                "SGLS bits 1:0 are %u, but fabrics need SGLs", sgls & 3);
-    conf_check(conf, sgls & SGLS_KEYED, "SGLS bit 2 is 0, but RDMA needs keys");
+    if (nvme->admin->tcp == NULL) {
+        conf_check(conf, sgls & SGLS_KEYED,
+                   "SGLS bit 2 is 0, but RDMA needs keys");
+    } else {
+        conf_check(conf, (sgls & SGLS_KEYED) == 0,
+                   "SGLS bit 2 is 1, but TCP has no keys");
+    }
     conf_check(conf,
                !(sgls & SGLS_IN_CAPSULE) ||
                    get_le32(nvme->ctrl + ID_CTRL_IOCCSZ) > 4,
@@ -354,8 +360,8 @@ static const struct conf_test tests[] = {
          "MAXCMD is between 1 and CAP.MQES + 1", maxcmd),
     TEST("capsules", "5.15.2.2; NVMe-oF 1.1 4.1",
          "capsules are large enough for commands and responses", capsules),
-    TEST("sgls", "5.15.2.2; NVMe-oF 1.1 7.3.3", "SGLs with keys are supported",
-         sgls),
+    TEST("sgls", "5.15.2.2; NVMe-oF 1.1 7.3.3",
+         "SGLs are supported, with keys over RDMA alone", sgls),
     TEST("kas", "5.15.2.2; NVMe-oF 1.1 7.1", "Keep Alive is supported", kas),
     TEST("host-id", "5.15.2.2; NVMe-oF 1.1 4.1",
          "Host Identifiers of 128 bits are supported", host_id),

@@ -5,6 +5,12 @@
 
 enum {
     WINDOW = 65535,
+    /* The connections of earlier tests may be in TIME-WAIT. */
+    FIRST_PORT = 10000,
+    PORTS = 48000,
+    PORTS_OF_TEST = 48,
+    ASK_PORT = PORTS_OF_TEST - 1,
+    SILENCE_US = 100000,
     SEGMENT = 1400, /* of the bytes that this end sends */
 };
 
@@ -57,9 +63,17 @@ static void bytes_keep(struct stream *stream, const struct tcp_peer_in *in)
     if (known > in->len) {
         return;
     }
-    conf_check(conf, stream->got + in->len - known <= STREAM_ROOM,
+    if (stream->got + in->len - known - stream->kept_from > STREAM_ROOM) {
+        memmove(stream->bytes,
+                stream->bytes + (stream->taken - stream->kept_from),
+                stream->got - stream->taken);
+        stream->kept_from = stream->taken;
+    }
+    conf_check(conf,
+               stream->got + in->len - known - stream->kept_from <= STREAM_ROOM,
                "the drive sends more than this test takes");
-    memcpy(stream->bytes + stream->got, in->data + known, in->len - known);
+    memcpy(stream->bytes + (stream->got - stream->kept_from), in->data + known,
+           in->len - known);
     stream->got += in->len - known;
 }
 
@@ -137,5 +151,46 @@ const uint8_t *stream_take(struct stream *stream, uint32_t len)
         (void)stream_poll(stream, 0);
     }
     stream->taken += len;
-    return stream->bytes + stream->taken - len;
+    return stream->bytes + (stream->taken - len - stream->kept_from);
+}
+
+uint16_t nvme_tcp_own_port(const struct conf *conf, unsigned int number)
+{
+    ASSERT(number < PORTS_OF_TEST);
+    return (uint16_t)(FIRST_PORT +
+                      (conf_number(conf) * PORTS_OF_TEST + number) % PORTS);
+}
+
+static bool is_listening(struct conf *conf)
+{
+    struct tcp_peer peer = tcp_peer_new(
+        conf, 1, 0, false, nvme_tcp_own_port(conf, ASK_PORT), STREAM_PORT);
+    struct tcp_peer_in in;
+
+    tcp_peer_syn(&peer);
+    if (!tcp_peer_take(&peer, &in, SILENCE_US) || (in.flags & SEG_RST) != 0) {
+        return false;
+    }
+    tcp_peer_send(
+        &peer, &(struct tcp_peer_out){.seq = peer.isn + 1, .flags = SEG_RST});
+    return true;
+}
+
+void nvme_tcp_service_start(struct conf *conf)
+{
+    const char *answer;
+
+    if (conf_target(conf)->is_virtual || is_listening(conf)) {
+        return;
+    }
+    if (!conf_target(conf)->is_ours) {
+        conf_not_applicable(conf, "nothing listens on TCP port 4420");
+    }
+    (void)conf_console(conf, "config set nvme.tcp on");
+    answer = conf_console(conf, "config save");
+    if (strncmp(answer, "ok", 2) != 0 && strstr(answer, "\nok") == NULL) {
+        conf_not_run(conf, "the setting nvme.tcp cannot be saved: %.80s",
+                     answer);
+    }
+    conf_reset(conf);
 }

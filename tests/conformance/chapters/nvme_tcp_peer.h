@@ -12,7 +12,7 @@
 
 enum {
     STREAM_PORT = 4420,
-    STREAM_ROOM = 2 * 1024 * 1024, /* bytes that a drive may send in a test */
+    STREAM_ROOM = 2 * 1024 * 1024, /* bytes that nobody has taken yet */
 };
 
 struct stream {
@@ -25,8 +25,16 @@ struct stream {
     uint32_t window;            /* that the drive has told last */
     uint16_t own_window;
     uint32_t got, taken; /* bytes of the drive */
+    uint32_t kept_from;  /* the first one in `bytes` */
     uint8_t *bytes;      /* STREAM_ROOM, once the first byte has come */
 };
+
+/** NVMe/TCP is off by default: a drive that does not listen is restarted with
+ * it. */
+void nvme_tcp_service_start(struct conf *conf);
+
+/** A TCP port that no earlier connection of the run has had. */
+uint16_t nvme_tcp_own_port(const struct conf *conf, unsigned int number);
 
 /** Connect; the test fails if the drive does not accept. */
 void stream_open(struct stream *stream, unsigned int index, unsigned int port,
@@ -40,7 +48,14 @@ void stream_send_flags(struct stream *stream, uint8_t flags);
 /** Take a segment, if one comes in time. */
 bool stream_poll(struct stream *stream, uint64_t timeout_us);
 
-/** The drive's next bytes, which must come. */
+/** The drive's next bytes, which must come.  They are valid until the next call
+ * for this stream. */
 const uint8_t *stream_take(struct stream *stream, uint32_t len);
+
+/** Bytes that have come and were not taken. */
+static inline uint32_t stream_ready(const struct stream *stream)
+{
+    return stream->got - stream->taken;
+}
 
 #endif

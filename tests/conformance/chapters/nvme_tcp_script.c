@@ -19,9 +19,6 @@ enum {
     NQN = 256,
     HOSTID = 16,
     HEADER = 24,
-    FIRST_PORT = 10000,
-    PORTS = 48000,
-    PORTS_OF_TEST = 24,
     SILENCE_US = 100000,
 };
 
@@ -40,8 +37,7 @@ struct script {
         bool is_v6;
         uint16_t drive_port;
     } how[CONNS];
-    unsigned int now;
-    uint16_t own_port;
+    unsigned int now, opened;
     uint8_t cntlid[2], ttag[TTAGS][2];
     /* The line, cut into words. */
     char line[LINE], text[LINE];
@@ -279,7 +275,8 @@ static struct stream *stream_now(struct script *script)
     if (!stream->is_open) {
         stream->peer.conf = script->conf;
         stream_open(stream, 0, script->how[script->now].port,
-                    script->how[script->now].is_v6, script->own_port++,
+                    script->how[script->now].is_v6,
+                    nvme_tcp_own_port(script->conf, script->opened++),
                     script->how[script->now].drive_port);
     }
     return stream;
@@ -343,9 +340,10 @@ static void check_quiet(struct script *script)
 
     while (stream_poll(stream, SILENCE_US)) {
     }
-    if (stream->got != stream->taken) {
-        note_bytes(script, stream->bytes + stream->taken,
-                   stream->got - stream->taken);
+    if (stream_ready(stream) != 0) {
+        uint32_t len = stream_ready(stream);
+
+        note_bytes(script, stream_take(stream, len), len);
         script_complain(script, "the drive sent something");
     }
     conf_check(script->conf, !stream->is_finished && !stream->is_reset,
@@ -534,43 +532,6 @@ static void script_play(struct script *script, const char *lines)
     }
 }
 
-/* ---- NVMe/TCP is off by default. */
-
-static bool is_listening(struct script *script)
-{
-    struct tcp_peer peer = tcp_peer_new(script->conf, 1, 0, false,
-                                        script->own_port++, STREAM_PORT);
-    struct tcp_peer_in in;
-
-    tcp_peer_syn(&peer);
-    if (!tcp_peer_take(&peer, &in, SILENCE_US) || (in.flags & SEG_RST) != 0) {
-        return false;
-    }
-    tcp_peer_send(
-        &peer, &(struct tcp_peer_out){.seq = peer.isn + 1, .flags = SEG_RST});
-    return true;
-}
-
-static void service_start(struct script *script)
-{
-    struct conf *conf = script->conf;
-    const char *answer;
-
-    if (conf_target(conf)->is_virtual || is_listening(script)) {
-        return;
-    }
-    if (!conf_target(conf)->is_ours) {
-        conf_not_applicable(conf, "nothing listens on TCP port 4420");
-    }
-    (void)conf_console(conf, "config set nvme.tcp on");
-    answer = conf_console(conf, "config save");
-    if (strncmp(answer, "ok", 2) != 0 && strstr(answer, "\nok") == NULL) {
-        conf_not_run(conf, "the setting nvme.tcp cannot be saved: %.80s",
-                     answer);
-    }
-    conf_reset(conf);
-}
-
 /* A drive that goes on keeps no connection of the test. */
 static void conns_end(struct script *script)
 {
@@ -593,14 +554,11 @@ void nvme_tcp_script_run(struct conf *conf)
     script->conf = conf;
     script->bytes = conf_alloc(conf, ROOM * sizeof(script->bytes[0]));
     script->plain = conf_alloc(conf, ROOM);
-    /* No port of an earlier test, whose connections may be in TIME-WAIT. */
-    script->own_port =
-        (uint16_t)(FIRST_PORT + conf_number(conf) * PORTS_OF_TEST % PORTS);
     memset(script->cntlid, 0xff, sizeof(script->cntlid));
     for (unsigned int i = 0; i < CONNS; i++) {
         script->how[i].drive_port = STREAM_PORT;
     }
-    service_start(script);
+    nvme_tcp_service_start(conf);
     script_play(script, conf_text(conf));
     conns_end(script);
 }

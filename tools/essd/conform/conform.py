@@ -68,6 +68,7 @@ class Options:
     peer: str = ""
     only: list[str] = field(default_factory=list)
     every: bool = False
+    over_tcp: bool = False  # the chapter nvme uses NVMe/TCP
     seed: int = 1
     slow: int = 1
     drives: int = 1
@@ -93,6 +94,9 @@ class Options:
         if self.drives > 1 and (self.native or self.target or self.peer):
             raise UsageError("--drives N is for drives in QEMU, not for --native, --target "
                              "or --peer")
+        if self.over_tcp and (self.target or self.peer):
+            raise UsageError("--over-tcp is for a drive that the suite starts itself, not for "
+                             "--target or --peer")
         if self.peer not in ("", "nvmet"):
             raise UsageError(f"--peer {self.peer}: the only peer is nvmet")
         if self.slow < 1:
@@ -107,6 +111,8 @@ class Options:
     def program(self) -> list[str]:
         """The options that are passed on to the test program."""
         words = ["--seed", str(self.seed), "--slow", str(self.slow), *self.selection]
+        if self.over_tcp:
+            words.append("--over-tcp")
         if self.chapters:
             words += ["--chapters", ",".join(self.chapters)]
         if self.pcap is not None:

@@ -38,6 +38,8 @@ def conform(native: Annotated[bool, typer.Option(
                 "repeatable.")] = None,
             every: Annotated[bool, typer.Option(
                 "--all", help="Run the long tests too.")] = False,
+            over_tcp: Annotated[bool, typer.Option(
+                "--over-tcp", help="Run the chapter nvme over NVMe/TCP.")] = False,
             mutants: Annotated[bool, typer.Option(
                 "--mutants", help="Test the suite itself: build drives with deliberate "
                 "defects and check that it fails each of them.")] = False,
@@ -72,7 +74,8 @@ def conform(native: Annotated[bool, typer.Option(
     options = conform_module.Options(
         native=native, nand=nand, target=target, via=via, ip=ip, peer=peer,
         only=[x for text in only or [] for x in text.split(",") if x], every=every,
-        seed=seed, slow=slow, drives=drives, junit=junit, html=html, pcap=pcap)
+        over_tcp=over_tcp, seed=seed, slow=slow, drives=drives, junit=junit, html=html,
+        pcap=pcap)
     try:
         if only and not options.only:
             raise conform_module.UsageError(
