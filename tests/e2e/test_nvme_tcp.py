@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 import uart_dialogue
 
+from essd.drive import mgmt
 from essd.instance import steps
 from essd.instance.steps import Job
 
@@ -82,3 +83,53 @@ def test_rdma_and_tcp_are_paths_of_one_device(tcp: Job) -> None:
              for host in paths for system in host["Subsystems"] for path in system["Paths"]}
     assert found["tcp"] == "live" and found["rdma"] != "live", found
     tcp.instance.ask("port", port=0, plugged=True)
+
+
+# ---- Parts of the target, which do not depend on the transport.
+
+UUIDS = [f"{n}{n}111111-2222-3333-4444-555555555555" for n in (1, 2)]
+HOSTS = [f"nqn.2014-08.org.nvmexpress:uuid:{uuid}" for uuid in UUIDS]
+
+
+@pytest.fixture
+def host_list(tcp: Job) -> Iterator[Job]:
+    yield tcp
+    tcp.quiet("nvme disconnect-all")
+    mgmt.ask(tcp.instance, "hosts-exclusive", on=False)
+    for host in mgmt.ask(tcp.instance, "hosts")["hosts"]:
+        mgmt.ask(tcp.instance, "host-remove", nqn=host["nqn"])
+
+
+def connect_as(job: Job, host: int, options: str = "") -> bool:
+    """Connect as one of two hosts; return whether the drive accepted that."""
+    return job.instance.run(
+        f"nvme connect -t tcp -a {job.addresses[0]} -s 4420 -n {job.nqn} "
+        f"-q {HOSTS[host]} -I {UUIDS[host]} -i 1 {options}", timeout_s=120,
+        check=False).status == 0
+
+
+def test_an_exclusive_list_keeps_hosts_out(host_list: Job) -> None:
+    mgmt.ask(host_list.instance, "hosts-exclusive", on=True)
+    mgmt.ask(host_list.instance, "host-set", nqn=HOSTS[0])
+    assert not connect_as(host_list, 1)
+    assert connect_as(host_list, 0)
+
+
+def test_a_host_authenticates_one_way_and_both_ways(host_list: Job) -> None:
+    own, drive = (host_list.quiet(f"nvme gen-dhchap-key -m 1 -n {HOSTS[0]}").split()[-1]
+                  for _ in range(2))
+    mgmt.ask(host_list.instance, "host-set", **{
+        "nqn": HOSTS[0], "secret": own, "drive-secret": drive, "least-hash": "sha256",
+        "least-group": "null"})
+    before = mgmt.ask(host_list.instance, "authentication")
+    assert connect_as(host_list, 0, f"--dhchap-secret {own} -g -G")
+    host_list.quiet(f"dd if={host_list.device()} of=/dev/null bs=64k count=16 iflag=direct")
+    host_list.quiet("nvme disconnect-all")
+    assert connect_as(host_list, 0, f"--dhchap-secret {own} --dhchap-ctrl-secret {drive}")
+    host_list.quiet(f"dd if={host_list.device()} of=/dev/null bs=64k count=16 iflag=direct")
+    host_list.quiet("nvme disconnect-all")
+    assert not connect_as(host_list, 0, f"--dhchap-secret {drive}")
+    assert not connect_as(host_list, 0)
+    found = mgmt.ask(host_list.instance, "authentication")
+    assert found["proven"] == before["proven"] + 4      # an admin and an I/O queue, twice
+    assert found["refused"] == before["refused"] + 1
