@@ -30,6 +30,7 @@ enum trace_group {
     TRACE_GROUP_TCP,      /* connections of the TCP offload engine */
     TRACE_GROUP_FTL,      /* the translation layer: superblocks, rows, moves */
     TRACE_GROUP_NAND,     /* commands of the NAND controller; what dies do */
+    TRACE_GROUP_PDUS,     /* PDUs of NVMe/TCP */
     TRACE_GROUPS
 };
 
@@ -97,7 +98,10 @@ enum trace_source {
     X(FTL, FTL_MOVE, "superblock row cause units")                             \
     X(FTL, FTL_WAIT, "reason is_over buffer free")                             \
     X(FTL, FTL_PHASE, "activity phase superblock")                             \
-    X(FTL, FTL_REBUILT, "superblock row cause units is_complete us")
+    X(FTL, FTL_REBUILT, "superblock row cause units is_complete us")           \
+    X(PDUS, PDU_RECEIVED, "type flags qid cid tag offset bytes")               \
+    X(PDUS, PDU_SENT, "type flags qid cid tag offset bytes")                   \
+    X(PDUS, PDU_REFUSED, "type qid fes fei")
 /* clang-format on */
 
 enum trace_type {

@@ -213,6 +213,7 @@ static bool nvme_init(struct drive *drive, struct dram *dram)
         .requests = dram_alloc(dram, nvme_tcp_request_bytes(), MEMORY_ALIGN),
         .handle = verbs_local_key(&drive->net.verbs),
         .first_request = RDMA_REQUESTS,
+        .trace = mgmt_trace(&drive->mgmt),
         .conn_event = connect_log_event,
         .conn_event_ctx = &drive->connect_log,
     };

@@ -562,6 +562,9 @@ void nvme_tcp_init(struct nvme_tcp *tcp, const struct nvme_tcp_config *config)
                 .drained = queue_drained,
             },
     };
+    if (tcp->config.trace == NULL) {
+        tcp->config.trace = &trace_off;
+    }
     for (size_t i = 0; i < NVME_TCP_QUEUES; i++) {
         struct nvme_tcp_queue *queue = &tcp->queues[i];
         uint8_t *memory = config->memory + i * NVME_TCP_QUEUE_BYTES;

@@ -28,6 +28,7 @@
 #ifndef ESSD_NVMEOF_TCP_NVME_TCP_H
 #define ESSD_NVMEOF_TCP_NVME_TCP_H
 
+#include "lib/trace.h"
 #include "lib/util.h"
 #include "nvmeof/binding.h"
 #include "nvmeof/target/target.h"
@@ -43,10 +44,11 @@ struct nvme_tcp_config {
     /* NVME_TCP_MEMORY_BYTES that the socket can read and write, and the medium,
      * aligned to 4096 bytes. */
     uint8_t *memory;
-    uint32_t handle;        /* of the pieces in this memory */
-    void *requests;         /* nvme_tcp_request_bytes() of memory, with the
-                             * alignment of max_align_t */
-    uint32_t first_request; /* label in traces of the first request */
+    uint32_t handle;           /* of the pieces in this memory */
+    void *requests;            /* nvme_tcp_request_bytes() of memory, with the
+                                * alignment of max_align_t */
+    uint32_t first_request;    /* label in traces of the first request */
+    const struct trace *trace; /* NULL: none */
     /* PORTID of the discovery log's entry of each local address, and that
      * entry's nvmf_address.link. */
     uint16_t portid[NVMF_MAX_ADDRESSES];

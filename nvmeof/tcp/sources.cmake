@@ -7,4 +7,5 @@ set(SOURCES
     tcp_request.c
     tcp_send.c
     tcp_sgl.c
+    tcp_trace.c
 )

@@ -252,9 +252,33 @@ static void take_capsule(struct nvme_tcp_queue *queue)
     }
 }
 
+/* What the header says of data, or of a command. */
+static struct tcp_pdu_data fields_of(const struct nvme_tcp_reader *reader)
+{
+    struct tcp_pdu_data fields = {0};
+
+    if (reader->head.type == PDU_H2C_DATA) {
+        tcp_pdu_data_parse(&fields, reader->header);
+    } else if (reader->head.type == PDU_CAPSULE_CMD) {
+        fields.cccid = get_le16(reader->header + PDU_HEAD_LEN + SQE_CID);
+        fields.len_bytes = tcp_pdu_data_len(&reader->head);
+    }
+    return fields;
+}
+
+static void trace_header(const struct nvme_tcp_queue *queue)
+{
+    if (tcp_traces_pdus(queue)) {
+        struct tcp_pdu_data fields = fields_of(&queue->reader);
+
+        tcp_trace_pdu_now(queue, false, &queue->reader.head, &fields);
+    }
+}
+
 /* A whole header has come, with a correct digest. */
 static void take_header(struct nvme_tcp_queue *queue)
 {
+    trace_header(queue);
     switch ((enum tcp_pdu_type)queue->reader.head.type) {
     case PDU_IC_REQ:
         take_ic_req(queue);

@@ -119,6 +119,15 @@ static void end_header(const struct nvme_tcp_queue *queue, uint8_t *header,
     }
 }
 
+static void trace_pdu(const struct nvme_tcp_queue *queue,
+                      const struct tcp_pdu_head *head,
+                      const struct tcp_pdu_data *fields)
+{
+    if (tcp_traces_pdus(queue)) {
+        tcp_trace_pdu_now(queue, true, head, fields);
+    }
+}
+
 void tcp_queue_send_ic_resp(struct nvme_tcp_queue *queue)
 {
     const struct tcp_pdu_head head = {
@@ -132,6 +141,7 @@ void tcp_queue_send_ic_resp(struct nvme_tcp_queue *queue)
 
     tcp_pdu_head_emit(header, &head);
     tcp_pdu_ic_emit(header, &ic);
+    trace_pdu(queue, &head, &(struct tcp_pdu_data){0});
 }
 
 void tcp_queue_send_term(struct nvme_tcp_queue *queue, struct tcp_pdu_term term,
@@ -147,6 +157,9 @@ void tcp_queue_send_term(struct nvme_tcp_queue *queue, struct tcp_pdu_term term,
     tcp_pdu_head_emit(pdu, &head);
     tcp_pdu_term_emit(pdu, &term);
     memcpy(pdu + PDU_TERM_LEN, header, header_len);
+    if (tcp_traces_pdus(queue)) {
+        tcp_trace_term_now(queue, term, header);
+    }
     queue->tcp->counters[NVME_TCP_TERMS_SENT]++;
     tcp_queue_close(queue);
 }
@@ -171,17 +184,18 @@ static void make_r2t(struct nvme_tcp_queue *queue, struct nvme_tcp_request *req)
 {
     struct tcp_pdu_head head = {.type = PDU_R2T, .hlen = PDU_DATA_LEN};
     uint8_t *header = begin_pdu(queue, &head, 0);
+    struct tcp_pdu_data fields;
 
     req->ttag = free_ttag(queue);
     req->received = 0;
     req->data_is_bad = false;
-    tcp_pdu_data_emit(header, &(struct tcp_pdu_data){
-                                  .cccid = req->cid,
-                                  .ttag = req->ttag,
-                                  .offset = req->nvmf->data_offset,
-                                  .len_bytes = req->nvmf->fetch_len,
-                              });
+    fields = (struct tcp_pdu_data){.cccid = req->cid,
+                                   .ttag = req->ttag,
+                                   .offset = req->nvmf->data_offset,
+                                   .len_bytes = req->nvmf->fetch_len};
+    tcp_pdu_data_emit(header, &fields);
     end_header(queue, header, head.hlen);
+    trace_pdu(queue, &head, &fields);
     req->state = TCP_REQUEST_FETCHING;
     request_list_add(&queue->fetching, req);
     queue->tcp->counters[NVME_TCP_R2TS]++;
@@ -219,14 +233,14 @@ static void make_data(struct nvme_tcp_queue *queue,
         .is_success = is_success,
     };
     uint8_t *header = begin_pdu(queue, &head, req->nvmf->send_len);
+    const struct tcp_pdu_data fields = {.cccid = req->cid,
+                                        .offset = req->nvmf->data_offset,
+                                        .len_bytes = req->nvmf->send_len};
     uint32_t digest;
 
-    tcp_pdu_data_emit(header, &(struct tcp_pdu_data){
-                                  .cccid = req->cid,
-                                  .offset = req->nvmf->data_offset,
-                                  .len_bytes = req->nvmf->send_len,
-                              });
+    tcp_pdu_data_emit(header, &fields);
     end_header(queue, header, head.hlen);
+    trace_pdu(queue, &head, &fields);
     queue->tcp->counters[NVME_TCP_C2H_DATA]++;
     digest = add_pieces(queue, req->nvmf);
     if (head.has_data_digest) {
@@ -260,6 +274,7 @@ static void make_response(struct nvme_tcp_queue *queue,
         header = begin_pdu(queue, &head, 0);
         memcpy(header + PDU_HEAD_LEN, req->nvmf->cqe, NVME_CQE_LEN);
         end_header(queue, header, head.hlen);
+        trace_pdu(queue, &head, &(struct tcp_pdu_data){.cccid = req->cid});
     }
     req->state = TCP_REQUEST_RESPONDING;
     request_list_add(&last_span(queue)->ends, req);

@@ -257,6 +257,19 @@ static inline void request_list_remove(struct nvme_tcp_list *list,
     }
 }
 
+/* ---- tcp_trace.c: events of group PDUS. */
+
+void tcp_trace_pdu_now(const struct nvme_tcp_queue *queue, bool is_sent,
+                       const struct tcp_pdu_head *head,
+                       const struct tcp_pdu_data *data);
+void tcp_trace_term_now(const struct nvme_tcp_queue *queue,
+                        struct tcp_pdu_term term, const uint8_t *header);
+
+static inline bool tcp_traces_pdus(const struct nvme_tcp_queue *queue)
+{
+    return trace_is_on(queue->tcp->config.trace, TRACE_GROUP_PDUS);
+}
+
 /* ---- tcp_send.c: PDUs of the drive. */
 
 void tcp_queue_send_ic_resp(struct nvme_tcp_queue *queue);

@@ -118,6 +118,21 @@ def test_the_life_of_a_tcp_connection_is_told() -> None:
         "dropped; [fd00::1]:4001 with port 7")
 
 
+def test_pdus_are_told_in_words() -> None:
+    def tell(name: str, *args: int) -> str:
+        return words(record(name, *args))
+
+    assert tell("PDU_RECEIVED", 0, 0, 0, 0, 0, 0, 0) == "received ICReq: queue 0"
+    assert tell("PDU_RECEIVED", 6, 7, 1, 3, 9, 512, 4096) == (
+        "received H2CData: queue 1, cid 3, tag 9, offset 512, 4096 bytes, header digest, data "
+        "digest, LAST")
+    assert tell("PDU_SENT", 7, 12, 1, 3, 0, 0, 512) == (
+        "sent C2HData: queue 1, cid 3, offset 0, 512 bytes, LAST, SUCCESS")
+    assert tell("PDU_SENT", 5, 0, 2, 4, 0, 0, 0) == "sent CapsuleResp: queue 2, cid 4"
+    assert tell("PDU_REFUSED", 8, 1, 1, 0) == (
+        "a PDU of type 0x08 ends queue 1: invalid header field, FEI 0x0")
+
+
 def test_the_ends_and_pools_of_tcp_are_those_of_the_engine() -> None:
     ends = re.findall(r"TOE_END_(\w+) = (\d+)", (TOP / "hw-model/regs/toe.h").read_text())
     assert [int(number) for _, number in ends] == list(range(len(trace.TCP_ENDS)))

@@ -30,7 +30,8 @@ from .trace_names import name_of
 SUBSCRIBED_S = 30.0     # time limit of the supervisor's answer
 
 SECONDS_MAX = 1e8
-GROUPS = ("qp", "cm", "commands", "media", "roce", "path", "tcp", "ftl", "nand")
+GROUPS = ("qp", "cm", "commands", "media", "roce", "path", "tcp", "ftl", "nand",
+          "pdus")
 NO_REQUEST = 0xffffffff
 RECORD = struct.Struct("<QHBBII")
 ARGS = struct.Struct("<11I")
@@ -318,6 +319,33 @@ def tcp_window_words(args: dict[str, Any]) -> str:
     return f"{whose} opens to {args['bytes']} bytes" if args["bytes"] else f"{whose} closes"
 
 
+PDUS = {0: "ICReq", 1: "ICResp", 2: "H2CTermReq", 3: "C2HTermReq", 4: "CapsuleCmd",
+        5: "CapsuleResp", 6: "H2CData", 7: "C2HData", 9: "R2T"}
+PDU_FLAGS = ("header digest", "data digest", "LAST", "SUCCESS")
+FES = ("", "invalid header field", "PDU sequence", "header digest", "data out of range",
+       "data longer than MAXH2CDATA", "unsupported parameter")
+
+
+def pdu_words(args: dict[str, Any]) -> str:
+    kind = PDUS.get(args["type"], f"type {args['type']:#04x}")
+    words = [f"queue {args['qid']}"]
+    if kind in ("CapsuleCmd", "CapsuleResp", "H2CData", "C2HData", "R2T"):
+        words.append(f"cid {args['cid']}")
+    if kind in ("H2CData", "R2T"):
+        words.append(f"tag {args['tag']}")
+    if kind in ("H2CData", "C2HData", "R2T"):
+        words.append(f"offset {args['offset']}")
+    if args["bytes"]:
+        words.append(f"{args['bytes']} bytes")
+    words += [flag for bit, flag in enumerate(PDU_FLAGS) if args["flags"] >> bit & 1]
+    return f"{kind}: {', '.join(words)}"
+
+
+def refused_words(args: dict[str, Any]) -> str:
+    return (f"a PDU of type {args['type']:#04x} ends queue {args['qid']}: "
+            f"{name_of(FES, args['fes'])}, FEI {args['fei']:#x}")
+
+
 WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "COMMAND": command_words, "CONNECT": connect_words,
     "QP_STATE": state_words,
@@ -350,6 +378,8 @@ WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "TCP_WINDOW": lambda a: f"tid {a['tid']:#010x} {tcp_window_words(a)}",
     "TCP_REFUSED": lambda a: (f"no room in {name_of(TCP_POOLS, a['pool'])}; "
                               f"{tcp_ends_words(a)}"),
+    "PDU_RECEIVED": lambda a: "received " + pdu_words(a),
+    "PDU_SENT": lambda a: "sent " + pdu_words(a), "PDU_REFUSED": refused_words,
     "ENGINE_STARTED": lambda a: engine_words(a) + ": started",
     "ENGINE_ENDED": lambda a: (f"{engine_words(a)}: "
                                f"{name_of(ENGINE_STATUSES, a['status'])}; {a['us']} us"),

@@ -1264,6 +1264,48 @@ static void test_what_has_come_by_one_path_comes_first(void **state)
     check_read(w, &now.io, LBA, newer, 1, 2);
 }
 
+/*
+ * The H2CData of a write are held up in the network.  Its host repeats it by
+ * the other path, and is answered only when the old write has its data, or when
+ * its connection has ended.
+ */
+static void test_h2c_data_that_are_held_up_overwrite_nothing(void **state)
+{
+    enum { LBA = 700 };
+    struct world *w = *state;
+    struct host old = connect_host(w, 0, true);
+    struct host now = connect_host(w, 0, true);
+    uint8_t data[BLOCK], newer[BLOCK];
+    struct tcp_pdu_data r2t;
+    struct nvme_sqe sqe;
+
+    for (uint8_t i = 0; i < 2; i++) {
+        bool is_late = i == 1;
+
+        fill_data(data, BLOCK, 1);
+        fill_data(newer, BLOCK, (uint8_t)(2 + i));
+        sqe = make_rw(NVM_WRITE, LBA, 1, 1);
+        send_command(w, &old.io, &sqe, BLOCK);
+        r2t = take_r2t(w, &old.io);
+        sqe = make_rw(NVM_WRITE, LBA, 1, (uint16_t)(10 + i));
+        send_capsule(w, &now.io, &sqe, newer, BLOCK);
+        world_run(w, 5 * SECOND_US);
+        assert_int_equal(now.io.peer->read, now.io.peer->received);
+        if (is_late) {
+            world_run(w, 8 * SECOND_US);
+        } else {
+            send_data(w, &old.io, &r2t, true, data);
+        }
+        assert_int_equal(take_response(w, &now.io).status, 0);
+        world_run(w, SECOND_US);
+        assert_int_equal(old.io.peer->is_ended, is_late);
+        if (!is_late) {
+            assert_int_equal(take_response(w, &old.io).status, 0);
+        }
+        check_read(w, &now.io, LBA, newer, 1, (uint16_t)(20 + i));
+    }
+}
+
 /* The same when fused commands are before it, whose data are at the host. */
 static void test_fused_commands_keep_nobody_unread(void **state)
 {
@@ -1344,6 +1386,83 @@ static void test_connections_are_described_and_pdus_counted(void **state)
                          more[i]);
     }
     assert_false(nvme_tcp_describe(w->tcp, 12345678, &details));
+}
+
+struct recorder {
+    uint32_t mask;
+    unsigned int count;
+    struct trace_record records[16];
+};
+
+static void record_event(void *ctx, const struct trace_record *record,
+                         const char *text)
+{
+    struct recorder *recorder = ctx;
+
+    assert_null(text);
+    assert_true(recorder->count < 16);
+    recorder->records[recorder->count++] = *record;
+}
+
+static void check_event(const struct recorder *recorder, unsigned int at,
+                        enum trace_type type, const uint32_t *args,
+                        unsigned int count)
+{
+    const struct trace_record *record = &recorder->records[at];
+
+    assert_true(at < recorder->count);
+    assert_int_equal(record->type, type);
+    assert_int_equal(record->request, TRACE_NO_REQUEST);
+    assert_memory_equal(record->arg, args, count * sizeof(args[0]));
+}
+
+static void test_pdus_are_traced(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, DATA_DIGEST, true);
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 10, 1, 3);
+    uint8_t data[BLOCK] = {1}, wrong[8] = {8, 0, 24, 0, 24};
+    struct recorder recorder = {.mask = 0};
+    const struct trace trace = {
+        .mask = &recorder.mask, .ctx = &recorder, .emit = record_event};
+    struct tcp_pdu_data r2t;
+
+    w->tcp->config.trace = &trace;
+    send_command(w, &host.io, &sqe, BLOCK);
+    r2t = take_r2t(w, &host.io);
+    assert_int_equal(recorder.count, 0); /* nobody wants them */
+    recorder.mask = BIT(TRACE_GROUP_PDUS);
+    send_data(w, &host.io, &r2t, true, data);
+    assert_int_equal(take_response(w, &host.io).status, 0);
+    sqe = make_rw(NVM_READ, 10, 1, 4);
+    send_command(w, &host.io, &sqe, BLOCK);
+    (void)take_pdu(w, &host.io);
+    assert_int_equal(take_response(w, &host.io).status, 0);
+    sqe = make_rw(NVM_WRITE, 10, 1, 5);
+    send_command(w, &host.io, &sqe, BLOCK);
+    (void)take_r2t(w, &host.io);
+    world_send(w, host.io.peer, wrong, sizeof(wrong));
+    check_term(w, &host.io, PDU_FES_HEADER_FIELD, PDU_TYPE);
+
+    /* type, flags, qid, cid, tag, offset, bytes */
+    check_event(&recorder, 0, TRACE_PDU_RECEIVED,
+                (uint32_t[]){6, 6, 1, 3, r2t.ttag, 0, BLOCK}, 7);
+    check_event(&recorder, 1, TRACE_PDU_SENT, (uint32_t[]){5, 0, 1, 3, 0, 0, 0},
+                7);
+    check_event(&recorder, 2, TRACE_PDU_RECEIVED,
+                (uint32_t[]){4, 0, 1, 4, 0, 0, 0}, 7);
+    check_event(&recorder, 3, TRACE_PDU_SENT,
+                (uint32_t[]){7, 6, 1, 4, 0, 0, BLOCK}, 7);
+    check_event(&recorder, 4, TRACE_PDU_SENT, (uint32_t[]){5, 0, 1, 4, 0, 0, 0},
+                7);
+    check_event(&recorder, 5, TRACE_PDU_RECEIVED,
+                (uint32_t[]){4, 0, 1, 5, 0, 0, 0}, 7);
+    check_event(&recorder, 6, TRACE_PDU_SENT,
+                (uint32_t[]){9, 0, 1, 5, (uint16_t)(r2t.ttag + 1), 0, BLOCK},
+                7);
+    check_event(&recorder, 7, TRACE_PDU_REFUSED, (uint32_t[]){8, 1, 1, 0}, 4);
+    assert_int_equal(recorder.count, 8);
+    w->tcp->config.trace = &trace_off;
 }
 
 /* Digests of one turn of the main loop are bounded, and each queue has its
