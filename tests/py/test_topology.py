@@ -293,3 +293,16 @@ def test_drawing_a_file_with_a_loop_says_so(
     topology_cmd.draw(file, "", tmp_path / "loop.svg")
     assert f"{file}:7:3: the cables of s2, s1 and s0 form a loop" in \
         " ".join(capsys.readouterr().out.split())
+
+
+def test_nvme_tcp_of_a_drive_is_a_wish_and_otherwise_stays_as_it_was() -> None:
+    found = load("drives: {a: {nvme-tcp: yes}, b: {nvme-tcp: no}, c: {}}\ncables:\n"
+                 + "".join(f"- {name}:0 - dial=/tmp/{name}\n" for name in "abc"))
+    wishes = topology_setup.wishes(found, "x")
+    kept = config_block.Config((config_block.Port.of(setup.DEFAULT_PORTS[0]),
+                                config_block.Port.of(setup.DEFAULT_PORTS[1])),
+                               network=config_block.Network(nvme_tcp=True))
+    assert [setup.wanted(wishes[name], None).network.nvme_tcp for name in "abc"] == [
+        True, False, False]
+    assert [setup.wanted(wishes[name], kept).network.nvme_tcp for name in "abc"] == [
+        True, False, True]

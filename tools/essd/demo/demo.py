@@ -50,6 +50,7 @@ SECOND_BOOT: list[tuple[str, Step]] = [
     ("The commands of the data sheet", steps.datasheet_commands),
 ]
 TWO_HOSTS: list[tuple[str, Step]] = [
+    ("RoCE and NVMe/TCP as two paths of one device", subsystem_steps.both_transports),
     ("Four namespaces for two hosts", subsystem_steps.four_namespaces),
     ("One host reserves a namespace, the other one cannot write",
      subsystem_steps.reservation_conflict),

@@ -22,7 +22,7 @@ SECOND_HOST = "host2"
 # Two hosts on two switches: each host can use both ports of the drive.
 TWO_HOSTS = f"""\
 drives:
-  drive: {{}}
+  drive: {{nvme-tcp: yes}}
 hosts:
   host: {{}}
   {SECOND_HOST}: {{}}
@@ -167,13 +167,8 @@ def check_load(job: Job, load: Load, pause_s: float) -> None:
                         f"{PAUSE_MAX_S:.0f} s")
 
 
-def fail_over(job: Job) -> None:
-    """Take port 0 away by ANA, then by cable, while fio writes and verifies."""
-    steps.disconnect(job)
-    for number in (0, 1):
-        device = steps.connect(job, number, PATH_OPTIONS)
-    host, drive = Host(job.instance, job.host), Drive(job.instance, job.target)
-    host.wait_paths(drive, 2)
+def under_load(job: Job, host: Host, device: str, actions: Callable[[], None]) -> float:
+    """Call `actions` while fio uses both paths; return the longest pause of I/O."""
     job.run("echo round-robin | tee /sys/class/nvme-subsystem/*/iopolicy")
     job.run(f"nvme list-subsys {device}")
     job.say("fio writes and verifies until the end of this step: 4K blocks, crc32c")
@@ -182,8 +177,7 @@ def fail_over(job: Job) -> None:
     begin = time.monotonic()
     try:
         look(job, (0, 1))
-        take_access_away(job, device)
-        take_cable_away(job, host, drive)
+        actions()
         end = time.monotonic()
     except BaseException:
         with contextlib.suppress(EssdError):
@@ -192,9 +186,41 @@ def fail_over(job: Job) -> None:
     load = fio.stop()
     _, pause_s = load.pause(begin, end)
     check_load(job, load, pause_s)
+    return pause_s
+
+
+def fail_over(job: Job) -> None:
+    """Take port 0 away by ANA, then by cable, while fio writes and verifies."""
+    steps.disconnect(job)
+    for number in (0, 1):
+        device = steps.connect(job, number, PATH_OPTIONS)
+    host, drive = Host(job.instance, job.host), Drive(job.instance, job.target)
+    host.wait_paths(drive, 2)
+
+    def take_away() -> None:
+        take_access_away(job, device)
+        take_cable_away(job, host, drive)
+
+    pause_s = under_load(job, host, device, take_away)
     job.claim("I/O goes on through port 1 when port 0 loses access or its cable, with at "
               f"most {pause_s:.1f} s of pause",
               "nvme list-subsys, frames of each port, fio verify=crc32c")
+
+
+# Two transports
+
+def both_transports(job: Job) -> None:
+    """RoCE through port 0 and NVMe/TCP through port 1 are two paths of one device."""
+    device = steps.connect(job, 0, PATH_OPTIONS)
+    job.run(f"nvme connect -t tcp -a {job.addresses[1]} -s {steps.SERVICE} -n {job.nqn} "
+            f"{PATH_OPTIONS} --hdr-digest --data-digest")
+    host, drive = Host(job.instance, job.host), Drive(job.instance, job.target)
+    host.wait_paths(drive, 2)
+    pause_s = under_load(job, host, device, lambda: take_cable_away(job, host, drive))
+    steps.disconnect(job)
+    job.claim("RoCE and NVMe/TCP are two paths of one device: I/O goes on by TCP when the cable "
+              f"of the other port is pulled, with at most {pause_s:.1f} s of pause",
+              "nvme connect -t rdma and -t tcp, list-subsys, fio verify=crc32c")
 
 
 # Several namespaces

@@ -84,6 +84,7 @@ class Wish:
     kernel: list[str] = field(default_factory=list)     # for the host's kernel
     services: config_block.Services | None = None
     network: config_block.Network | None = None
+    nvme_tcp: bool | None = None    # NVMe over TCP, beside RDMA
     namespaces: str | None = None   # COUNTxSIZE[@4096]: how a new drive is divided
     config: config_block.Config | None = None      # replaces the drive's configuration
     binaries: Binaries | None = None    # other ones than those of this checkout
@@ -153,6 +154,8 @@ def wanted(wish: Wish, kept: config_block.Config | None) -> config_block.Config:
     config = replace(config, ports=(ports[0], ports[1]),
                      services=wish.services or config.services,
                      network=wish.network or config.network)
+    if wish.nvme_tcp is not None:
+        config = replace(config, network=replace(config.network, nvme_tcp=wish.nvme_tcp))
     if wish.namespaces is not None:
         count, size, has_4k = parse_namespaces(wish.namespaces)
         config = replace(config, network=replace(

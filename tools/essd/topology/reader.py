@@ -125,6 +125,7 @@ class Reader:
         for names, mark, value in self.parts(node, "drives"):
             said = self.values(value, "a drive", {
                 "size": size_value, "nand": nand_value, "block": yes_value,
+                "nvme-tcp": yes_value,
                 "mtu": mtu_value, "straps": straps.parse,
                 "devices": self.devices_value, "config": self.file_value,
                 "boot-key": self.key_value,
@@ -139,7 +140,8 @@ class Reader:
                               block=bool(said.get("block")),
                               straps=said.get("straps", []),    # type: ignore[arg-type]
                               devices=said.get("devices", []),  # type: ignore[arg-type]
-                              boot_key=said.get("boot-key"))    # type: ignore[arg-type]
+                              boot_key=said.get("boot-key"),    # type: ignore[arg-type]
+                              nvme_tcp=said.get("nvme-tcp"))    # type: ignore[arg-type]
                 for port in range(DRIVE_PORTS):
                     # Too many drives are reported below.
                     last = FIRST_DRIVE + min(len(self.found.drives), DRIVES_MAX)

@@ -53,6 +53,7 @@ class Drive:
     straps: list[int] = field(default_factory=list)     # the strap pins that are high
     devices: list[Device] = field(default_factory=list)     # on the I2C buses
     boot_key: Path | None = None    # PEM file with the key that a new drive gets
+    nvme_tcp: bool | None = None    # NVMe over TCP, beside RDMA; None: as it was
 
 
 @dataclass
