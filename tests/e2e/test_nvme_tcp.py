@@ -61,6 +61,12 @@ def test_what_a_host_writes_it_reads(tcp: Job, digests: str) -> None:
     found = tcp.quiet(f"nvme id-ctrl {tcp.controller()}")
     assert re.search(r"sgls\s+: 0x100001\b", found) and re.search(r"ioccsz\s+: 260\b", found)
     tcp.quiet(FIO.format(device=tcp.device()))
+    shown = [one["nvme"] for one in mgmt.ask(
+        tcp.instance, "tcp-connections", **{"from": 0})["tcp-connections"] if "nvme" in one]
+    assert sorted(one["qid"] for one in shown) == list(range(len(shown))), shown
+    assert {(one["header-digests"], one["data-digests"], one["digest-errors"])
+            for one in shown} == {("-g" in digests, "-G" in digests, 0)}
+    assert mgmt.ask(tcp.instance, "counters")["nvme-tcp"]["r2ts-out"] > 0
 
 
 def test_a_file_system(tcp: Job) -> None:
@@ -89,6 +95,9 @@ def test_rdma_and_tcp_are_paths_of_one_device(tcp: Job) -> None:
 
 UUIDS = [f"{n}{n}111111-2222-3333-4444-555555555555" for n in (1, 2)]
 HOSTS = [f"nqn.2014-08.org.nvmexpress:uuid:{uuid}" for uuid in UUIDS]
+REGISTER, ACQUIRE, RELEASE, WRITE = 0x0d, 0x11, 0x15, 0x01
+WRITE_EXCLUSIVE = 1 << 8
+CONFLICT = 0x83
 
 
 @pytest.fixture
@@ -100,10 +109,11 @@ def host_list(tcp: Job) -> Iterator[Job]:
         mgmt.ask(tcp.instance, "host-remove", nqn=host["nqn"])
 
 
-def connect_as(job: Job, host: int, options: str = "") -> bool:
+def connect_as(job: Job, host: int, options: str = "", transport: str = "tcp",
+               port: int = 0) -> bool:
     """Connect as one of two hosts; return whether the drive accepted that."""
     return job.instance.run(
-        f"nvme connect -t tcp -a {job.addresses[0]} -s 4420 -n {job.nqn} "
+        f"nvme connect -t {transport} -a {job.addresses[port]} -s 4420 -n {job.nqn} "
         f"-q {HOSTS[host]} -I {UUIDS[host]} -i 1 {options}", timeout_s=120,
         check=False).status == 0
 
@@ -133,3 +143,47 @@ def test_a_host_authenticates_one_way_and_both_ways(host_list: Job) -> None:
     found = mgmt.ask(host_list.instance, "authentication")
     assert found["proven"] == before["proven"] + 4      # an admin and an I/O queue, twice
     assert found["refused"] == before["refused"] + 1
+
+
+def submit(job: Job, controller: str, opcode: int, dword10: int, data: str,
+           dword12: int = 0) -> int:
+    """Send an I/O command by the path of one controller; return its status."""
+    said = job.instance.run(
+        f"printf '{data}' > /tmp/data && truncate -s %4096 /tmp/data && "
+        f"nvme io-passthru {controller} --opcode={opcode} --namespace-id=1 --cdw10={dword10} "
+        f"--cdw12={dword12} --data-len={4096 if opcode == WRITE else 16} --write "
+        "--input-file=/tmp/data 2>&1", check=False)
+    found = re.search(r"NVMe status:.*\((0x[0-9a-f]+)\)", said.output)
+    assert said.status == 0 or found, said.output
+    return int(found[1], 16) & 0x7ff if found else 0
+
+
+KEY, ZERO = r"\1\2\3\4\5\6\7\10", r"\0" * 8
+
+
+@pytest.fixture
+def two_hosts(tcp: Job) -> Iterator[tuple[str, str]]:
+    """The controllers of one host by RDMA through port 0, and of another by TCP through
+    port 1."""
+    assert connect_as(tcp, 0, transport="rdma")
+    assert connect_as(tcp, 1, port=1)
+    found = dict(line.split() for line in tcp.quiet(
+        "for one in /sys/class/nvme/nvme*; do echo $(cat $one/transport) /dev/${one##*/}; done"
+    ).splitlines())
+    yield found["rdma"], found["tcp"]
+    for controller in found.values():       # nothing is left of a test that failed
+        submit(tcp, controller, REGISTER, 1 << 3, ZERO + KEY)
+        submit(tcp, controller, RELEASE, WRITE_EXCLUSIVE, KEY)
+        submit(tcp, controller, REGISTER, 1 << 3 | 1, KEY + ZERO)
+
+
+def test_hosts_of_both_transports_see_each_others_reservations(
+        tcp: Job, two_hosts: tuple[str, str]) -> None:
+    last = 4096 // int(tcp.quiet(f"blockdev --getss {tcp.device()}")) - 1
+    for holder, other in (two_hosts, two_hosts[::-1]):
+        assert submit(tcp, holder, REGISTER, 1 << 3, ZERO + KEY) == 0
+        assert submit(tcp, holder, ACQUIRE, WRITE_EXCLUSIVE, KEY + ZERO) == 0
+        assert submit(tcp, other, WRITE, 0, "new", last) == CONFLICT
+        assert submit(tcp, holder, WRITE, 0, "old", last) == 0
+        assert submit(tcp, holder, RELEASE, WRITE_EXCLUSIVE, KEY) == 0
+        assert submit(tcp, other, WRITE, 0, "new", last) == 0
