@@ -14,7 +14,9 @@
  * which has been filled before; without the prefix, for one with a block
  * medium.  The prefixes "nand-pi512-" and "nand-pi4096-" are for NAND flash
  * with blocks of 512 or 4096 bytes and protection information, which the drive
- * makes and checks.  In a workload whose name ends with "paths", the
+ * makes and checks.  "tcp-" and "tcp-digests-" are for NVMe/TCP and a block
+ * medium, with commands of 4096 bytes of one host; its queue of 64 entries has
+ * 63 of them.  In a workload whose name ends with "paths", the
  * controllers belong to one host.
  *
  * tools/count_instructions.py runs it (docs/performance.md).
@@ -24,6 +26,7 @@
 #include <string.h>
 
 #include "tests/bench/load.h"
+#include "tests/bench/tcp_load.h"
 
 enum {
     FILL_BYTES = 131072, /* of each write with which the flash is filled */
@@ -92,19 +95,24 @@ struct cost {
     uint32_t ended, count; /* commands */
 };
 
-/* A command has ended: load.ended. */
-static void count_command(void *ctx, uint8_t opcode, uint64_t latency_ns)
+/* A command has ended. */
+static void note_end(void *ctx)
 {
     struct cost *cost = ctx;
 
-    (void)opcode;
-    (void)latency_ns;
     cost->ended++;
     if (cost->ended == LEAD_COMMANDS) {
         cost_begins();
     } else if (cost->ended == LEAD_COMMANDS + cost->count) {
         cost_ends();
     }
+}
+
+static void count_command(void *ctx, uint8_t opcode, uint64_t latency_ns)
+{
+    (void)opcode;
+    (void)latency_ns;
+    note_end(ctx);
 }
 
 static void run_load(struct load *load, const struct load_workload *workload,
@@ -124,6 +132,27 @@ static void run_load(struct load *load, const struct load_workload *workload,
     printf("%s: %u commands in %.3f ms of virtual time\n", workload->name,
            load->done, (double)load->world.now_ns / 1e6);
     load_end(load);
+}
+
+static void run_tcp(const struct load_workload *workload, uint32_t count,
+                    bool has_digests)
+{
+    struct cost cost = {.count = count};
+
+    ASSERT(workload->len_bytes == 4096 && workload->hosts == 1);
+    tcp_load_run(workload, LEAD_COMMANDS + count + workload->depth, has_digests,
+                 note_end, &cost);
+}
+
+static bool take_word(const char **name, const char *word)
+{
+    size_t len = strlen(word);
+
+    if (strncmp(*name, word, len) != 0) {
+        return false;
+    }
+    *name += len;
+    return true;
 }
 
 /* Remove the prefix from a workload's name. @return whether the drive has NAND
@@ -153,6 +182,8 @@ int main(int argc, char **argv)
     const struct load_workload *workload = NULL;
     const char *name = argc == 3 ? argv[1] : "";
     bool has_nand;
+    bool is_tcp = take_word(&name, "tcp-");
+    bool has_digests = is_tcp && take_word(&name, "digests-");
     struct nand_ram nand;
 
     ASSERT(load != NULL);
@@ -164,11 +195,17 @@ int main(int argc, char **argv)
     }
     if (workload == NULL) {
         fprintf(stderr,
-                "usage: native_cost [nand-[pi512-|pi4096-]]WORKLOAD COUNT\n");
+                "usage: native_cost [nand-[pi512-|pi4096-]|tcp-[digests-]]"
+                "WORKLOAD COUNT\n");
         for (size_t i = 0; i < ARRAY_LEN(workloads); i++) {
             fprintf(stderr, "  %s\n", workloads[i].name);
         }
         return 2;
+    }
+    if (is_tcp) {
+        run_tcp(workload, (uint32_t)strtoul(argv[2], NULL, 10), has_digests);
+        free(load);
+        return 0;
     }
     load->span_bytes = LOAD_MEDIUM_BYTES;
     load->has_paths = ends_with(name, "paths");
