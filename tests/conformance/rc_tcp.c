@@ -263,7 +263,7 @@ static void take_pdus(struct rc_tcp *tcp)
 }
 
 /* A test that does not want its data moved has cleared `answers`. */
-static void serve(struct rc_tcp *tcp)
+static void conn_serve(struct rc_tcp *tcp)
 {
     while (tcp->rc->answers && !tcp->stream.is_reset) {
         take_pdus(tcp);
@@ -279,7 +279,7 @@ bool rc_tcp_wait(struct rc *rc, uint64_t timeout_us)
 
     while (rc->get == rc->put) {
         for (struct rc_tcp *tcp = rc->conf->tcp; tcp != NULL; tcp = tcp->next) {
-            serve(tcp);
+            conn_serve(tcp);
         }
         if (rc->get != rc->put) {
             break;
