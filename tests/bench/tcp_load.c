@@ -263,8 +263,8 @@ static void wait_for(struct tcp_load *load, struct end *end,
 }
 
 /* @return dword 0 of the completion */
-static uint32_t command(struct tcp_load *load, struct end *end, uint8_t *sqe,
-                        const uint8_t *data, uint32_t len)
+static uint32_t command_exec(struct tcp_load *load, struct end *end,
+                             uint8_t *sqe, const uint8_t *data, uint32_t len)
 {
     uint8_t cqe[NVME_CQE_LEN];
     int type;
@@ -305,10 +305,10 @@ static void open_queue(struct tcp_load *load, struct end *end, uint16_t qid)
     connect_data_emit(bytes, &data);
     connect_command_build(&entry, &connect);
     nvme_sqe_emit(sqe, &entry);
-    load->cntlid = (uint16_t)command(load, end, sqe, bytes, sizeof(bytes));
+    load->cntlid = (uint16_t)command_exec(load, end, sqe, bytes, sizeof(bytes));
 }
 
-static void enable(struct tcp_load *load)
+static void ctrl_enable(struct tcp_load *load)
 {
     const struct property_command set = {
         .size_bytes = 4, .offset = PROPERTY_CC, .value = 0x460001};
@@ -317,7 +317,7 @@ static void enable(struct tcp_load *load)
 
     property_command_build(&entry, &set);
     nvme_sqe_emit(sqe, &entry);
-    (void)command(load, &load->admin, sqe, NULL, 0);
+    (void)command_exec(load, &load->admin, sqe, NULL, 0);
 }
 
 /* ---- The load. */
@@ -390,7 +390,7 @@ void tcp_load_run(const struct load_workload *workload, uint32_t commands,
     load->drive = native_drive_create(&load->world, &drive);
     machine_plug(&load->drive->machine, 0, &load->cable, 0);
     open_queue(load, &load->admin, 0);
-    enable(load);
+    ctrl_enable(load);
     open_queue(load, &load->io, 1);
     is_done = native_world_run(&load->world, load_is_done, load, TIMEOUT_NS);
     ASSERT(is_done);
