@@ -132,6 +132,7 @@ void aoe_service_start(struct drive *drive, const struct drive_config *config)
     }
     memcpy(aoe.exports, config->config->aoe.exports, sizeof(aoe.exports));
     config->random(config->random_ctx, aoe.hostid, sizeof(aoe.hostid));
+    memory_check_add_service(&drive->memory, aoe.memory, AOE_MEMORY_BYTES);
     aoe_init(memory, &aoe, drive->now_us);
     drive->aoe.aoe = memory;
     nvmf_bindings_add(&drive->transports, aoe_binding(memory));

@@ -269,5 +269,6 @@ bool mgmt_counters(void *ctx, const struct json_args *args, struct json *out,
     put_stack_counters(out, &drive->net.stack);
     mgmt_put_tcp_counters(out, drive);
     mgmt_put_iwarp_counters(out, drive);
+    mgmt_put_aoe_counters(out, drive);
     return true;
 }

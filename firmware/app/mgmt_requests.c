@@ -136,6 +136,8 @@ const struct mgmt_request mgmt_requests[MGMT_REQUESTS] = {
     {"queue-pairs", from_row_arguments, mgmt_queue_pairs},
     {"requests", from_row_arguments, mgmt_outstanding},
     {"tcp-connections", from_row_arguments, mgmt_tcp_connections},
+    {"aoe", from_row_arguments, mgmt_aoe},
+    {"aoe-forget", NULL, mgmt_aoe_forget},
     {"namespaces", from_row_arguments, mgmt_namespaces},
     {"ana", NULL, mgmt_ana},
     {"ana-set", ana_set_arguments, mgmt_ana_set},

@@ -9,7 +9,7 @@
 
 #include "firmware/mgmt/mgmt_service.h"
 
-enum { MGMT_REQUESTS = 38 };
+enum { MGMT_REQUESTS = 39 };
 
 /** The context of the handlers is the struct drive. */
 extern const struct mgmt_request mgmt_requests[MGMT_REQUESTS];
@@ -21,6 +21,13 @@ typedef bool mgmt_handler(void *ctx, const struct json_args *args,
 /* in mgmt_ana.c */
 mgmt_handler mgmt_ana;
 mgmt_handler mgmt_ana_set;
+
+/* in mgmt_aoe.c */
+mgmt_handler mgmt_aoe;
+mgmt_handler mgmt_aoe_forget;
+/** The object "aoe" of the counters; nothing if it is off. */
+struct drive;
+void mgmt_put_aoe_counters(struct json *out, const struct drive *drive);
 
 /* in mgmt_config.c */
 mgmt_handler mgmt_config_read;
@@ -78,7 +85,6 @@ mgmt_handler mgmt_outstanding;
 /* in mgmt_tcp.c */
 mgmt_handler mgmt_tcp_connections;
 /** The object "tcp" of the counters; nothing without an engine. */
-struct drive;
 void mgmt_put_tcp_counters(struct json *out, const struct drive *drive);
 
 /* in mgmt_iwarp.c: the object "iwarp"; nothing if iWARP is off. */

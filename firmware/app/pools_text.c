@@ -130,6 +130,10 @@ void pools_each(const struct drive *drive, pools_tell *tell, void *ctx)
     tell_pool(sink, "echo-connections", echo_conns_used(&drive->echo),
               ECHO_CONNS);
     tcp_text(sink, &drive->tcp);
+    if (drive->aoe.aoe != NULL) {
+        tell_pool(sink, "aoe-commands", aoe_slots_used(drive->aoe.aoe),
+                  AOE_SLOTS);
+    }
 }
 
 static void say_pool(void *ctx, const char *name, uint32_t used, uint32_t all)

@@ -13,6 +13,7 @@ set(SOURCES
     keepers.c
     lag_text.c
     mgmt_ana.c
+    mgmt_aoe.c
     mgmt_config.c
     mgmt_counters.c
     mgmt_crash.c

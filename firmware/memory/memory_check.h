@@ -38,7 +38,7 @@ struct memory_check_config {
     uint64_t trap_word;
 };
 
-enum { MEMORY_CHECK_SERVICES = 2 }; /* that have buffers of their own */
+enum { MEMORY_CHECK_SERVICES = 3 }; /* that have buffers of their own */
 
 /* Treat as opaque. */
 struct memory_check {

@@ -155,6 +155,24 @@ static void copy_pieces(const struct nvmf_transfer *nvmf, uint8_t *to)
     }
 }
 
+/* Whether no word of the data that is to be copied is lost. */
+static bool pieces_are_intact(const struct aoe_slot *slot)
+{
+    const struct nvmf_transfer *nvmf = slot->nvmf;
+    const struct nvmf_config *config =
+        nvmf_target_config(slot->aoe->config.target);
+    uint32_t left = nvmf->send_len;
+    bool all = true;
+
+    for (uint8_t i = 0; left != 0 && config->is_intact != NULL; i++) {
+        uint32_t len = MIN(nvmf->pieces[i].len_bytes, left);
+
+        all &= config->is_intact(config->memory_ctx, nvmf->pieces[i].ptr, len);
+        left -= len;
+    }
+    return all;
+}
+
 static void note_end(struct aoe_slot *slot, uint8_t error)
 {
     struct aoe *aoe = slot->aoe;
@@ -193,6 +211,10 @@ static bool slot_answer(struct aoe_slot *slot)
 
     nvme_cqe_parse(&cqe, slot->nvmf->cqe);
     error = error_of(cqe.status);
+    if (error == 0 && (slot->is_damaged || !pieces_are_intact(slot))) {
+        slot->is_damaged = true; /* lost words are set to zero */
+        error = ATA_ERROR_MEDIA;
+    }
     if (is_to_be_repeated(cqe.status)) {
         aoe_note(aoe, slot->from.port, AOE_DROP_RETRY);
     } else {
@@ -294,6 +316,7 @@ static void transfer_receive(struct aoe *aoe, const struct aoe_station *from,
         }
         memcpy(slot->data, data, data_len);
     }
+    slot->is_damaged = false;
     slot->order = aoe->next_order++;
     aoe_slot_enter(slot, AOE_SLOT_WAITS);
 }
@@ -392,6 +415,7 @@ static bool submit_waiting(struct aoe *aoe)
 static bool slot_serve(struct aoe_slot *slot)
 {
     if (slot->state == AOE_SLOT_SENDING) {
+        slot->is_damaged |= !pieces_are_intact(slot);
         copy_pieces(slot->nvmf, slot->data);
         aoe_slot_enter(slot, AOE_SLOT_TARGET);
         nvmf_request_sent(slot->aoe->config.target, slot->nvmf, true);

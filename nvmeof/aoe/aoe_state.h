@@ -25,10 +25,11 @@ enum aoe_slot_state {
 struct aoe_slot {
     struct nvmf_transfer *nvmf;
     struct aoe *aoe;
-    uint8_t *data;  /* AOE_SLOT_BYTES */
-    uint8_t state;  /* enum aoe_slot_state */
-    bool is_of_io;  /* the I/O queue executes it, rather than the admin queue */
-    uint32_t order; /* counts commands as they arrive */
+    uint8_t *data; /* AOE_SLOT_BYTES */
+    uint8_t state; /* enum aoe_slot_state */
+    bool is_of_io; /* the I/O queue executes it, rather than the admin queue */
+    bool is_damaged; /* data that was read has lost a word in DRAM */
+    uint32_t order;  /* counts commands as they arrive */
     struct aoe_station from;
     struct aoe_header header;
     struct aoe_ata ata;

@@ -69,6 +69,8 @@ static void test_every_request_is_answered_with_json(void **state)
         {"queue-pairs", "\"qid\":1,\"state\":\"live\","},
         {"requests", "\"requests\":[]"},
         {"tcp-connections", "\"result\":{\"tcp-connections\":[]}}"},
+        {"aoe", "\"on\":false,\"devices\":[]"},
+        {"aoe-forget", "\"result\":{}"},
         {"namespaces", "\"namespaces\":[{\"nsid\":1,\"state\":\"ready\","},
         {"ana", "\"groups\":[{\"group\":1,\"namespaces\":1,\"port0\":"},
         {"shutdown", "\"result\":{}}"},

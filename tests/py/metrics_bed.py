@@ -20,6 +20,7 @@ def superblock(number: int, state: str = "closed", valid: int = 50, **more: Any
                ) -> dict[str, Any]:
     return {"superblock": number, "state": state, "valid": valid, "capacity": 100,
             "erasures": number % 7, "age-rows": 0, **more}
+AOE = {"repeated-writes": 3}
 
 
 class LookedAt(FakeSupervisor):
@@ -63,7 +64,7 @@ class LookedAt(FakeSupervisor):
                     "written-bytes": 8192, "media-errors": 0, "error-log-entries": 1,
                     "critical-warning": self.critical_warning,
                     "media": MEDIA, "rnic": RNIC, "tcp": TCP,
-                    "nvme-tcp": {"r2ts-out": 7},
+                    "nvme-tcp": {"r2ts-out": 7}, "aoe": AOE,
                     **(FLASH if self.superblocks else {})}
         if request["request"] == "superblocks" and self.superblocks:
             first = request["arguments"].get("from", 0)

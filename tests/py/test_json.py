@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from fake_supervisor import FakeSupervisor
 from metrics_bed import LookedAt
+from test_aoe import DEVICE
 from test_bmc import CannedBus, module
 from test_cli_instances import make_drive
 from test_crash import dump
@@ -102,6 +103,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSupervi
                     "modules": {"modules": [module(0), module(1)]},
                     "neighbours": {"ports": NEIGHBOURS}, "requests": {"requests": [READ]},
                     "tcp-connections": {"tcp-connections": [OPEN, NVME, WAIT]},
+                    "aoe": {"on": True, "shelf": 7, "devices": [DEVICE]},
                     "namespaces": {**CAPACITY, "namespaces": [FIRST]},
                     "config": {"keys": [{"key": key, "saved": value, "in-force":
                                          "2" if key == "port.0.mtu" else value}
@@ -120,8 +122,8 @@ def run(*words: str) -> Any:
 
 
 @pytest.mark.parametrize("title", [
-    "status", "port", "port --neighbours", "requests", "tcp", "namespaces", "config", "save",
-    "doctor", "faults"])
+    "status", "port", "port --neighbours", "requests", "tcp", "aoe", "namespaces", "config",
+    "save", "doctor", "faults"])
 def test_the_fields_that_are_printed_are_those_that_are_documented(lab, title: str) -> None:
     check(title, run(*title.split(), "--json"))
 

@@ -252,6 +252,39 @@ static void test_an_unreadable_block_is_an_error_of_the_medium(void **state)
     (void)expect_end(world, 2, 0x40, 0, 512);
 }
 
+static unsigned int damaged; /* the number of the check that fails, from 1 */
+
+static bool is_intact(void *ctx, const void *memory, size_t len_bytes)
+{
+    (void)ctx, (void)memory, (void)len_bytes;
+    return damaged == 0 || --damaged != 0;
+}
+
+WITH_FIXTURE(NULL, NULL)
+static void test_data_that_lost_a_word_in_memory_is_not_sent(void **state)
+{
+    struct fake *fake = fake_new();
+    struct world *world;
+
+    (void)state;
+    fake->config.is_intact = is_intact;
+    world = world_new_with(fake);
+    world_run(world);
+    for (damaged = 1; damaged <= 2; damaged++) { /* the first window, too */
+        unsigned int now = damaged;
+
+        fake->window_max = 4096;
+        send_command(world, A, now, READ_EXT, 0, 16);
+        (void)expect_end(world, now, 0x41, 0x40, 0);
+        assert_int_equal(damaged, 0);
+        damaged = now;
+    }
+    damaged = 0;
+    send_command(world, A, 3, READ_EXT, 0, 16);
+    (void)expect_end(world, 3, 0x40, 0, 8192);
+    world_free(world);
+}
+
 static void test_flushes_succeed_at_once(void **state)
 {
     struct world *world = *state;

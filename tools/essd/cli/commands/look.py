@@ -162,6 +162,23 @@ def requests(part: Part = "",
 
 
 @command(LOOK)
+def aoe(part: Part = "",
+        name: Name = "",
+        forget: Annotated[bool, typer.Option(
+            "--forget", help="Drop config strings, mask lists and reservations, which any "
+            "station of the network may set.")] = False,
+        as_json: Annotated[bool, typer.Option(
+            "--json", help="Print JSON (see docs/json.md).")] = False) -> None:
+    """Show what the drive exports by ATA over Ethernet (see docs/aoe.md)."""
+    from ...drive import aoe as aoe_module
+    instance = fleet.one(Instance(name), part)
+    if forget:
+        aoe_module.forget(instance)
+    found = aoe_module.read(instance)
+    print(json.dumps(found, indent=2) if as_json else aoe_module.text(found))
+
+
+@command(LOOK)
 def tcp(part: Part = "",
         name: Name = "",
         as_json: Annotated[bool, typer.Option(
