@@ -137,3 +137,10 @@ void aoe_service_start(struct drive *drive, const struct drive_config *config)
     drive->aoe.aoe = memory;
     nvmf_bindings_add(&drive->transports, aoe_binding(memory));
 }
+
+void aoe_service_stop(struct drive *drive)
+{
+    if (drive->aoe.aoe != NULL) {
+        aoe_stop(drive->aoe.aoe);
+    }
+}

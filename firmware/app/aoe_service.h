@@ -23,4 +23,7 @@ uint64_t aoe_service_dram(const struct config *config);
  * drive serves its other hosts. */
 void aoe_service_start(struct drive *drive, const struct drive_config *config);
 
+/** The drive is being shut down. */
+void aoe_service_stop(struct drive *drive);
+
 #endif

@@ -743,6 +743,7 @@ void drive_stop(struct drive *drive)
     bool is_flushed;
 
     services_stop(&drive->services);
+    aoe_service_stop(drive);
     is_flushed = drive->nand.ftl == NULL || nand_medium_stop(&drive->nand);
     drive_net_flush(&drive->net);
     usage_keeper_stop(&drive->keeper, is_flushed, drive->now_us);

@@ -124,6 +124,12 @@ struct nvmf_binding aoe_binding(struct aoe *aoe);
 void aoe_receive(struct aoe *aoe, const struct aoe_station *from,
                  const uint8_t *payload, size_t len, uint64_t now_us);
 
+/**
+ * The drive is being shut down: end the association, so that the target is not
+ * in use.  Nothing is answered any more.
+ */
+void aoe_stop(struct aoe *aoe);
+
 uint64_t aoe_count(const struct aoe *aoe, uint8_t port,
                    enum aoe_counter counter);
 

@@ -19,9 +19,7 @@ static bool binding_step(void *ctx)
 
 static uint64_t binding_watch(void *ctx)
 {
-    const struct aoe *aoe = ctx;
-
-    return aoe->host_state == AOE_HOST_IDLE ? aoe->retry_us : UINT64_MAX;
+    return aoe_host_watch(ctx);
 }
 
 /* Nothing waits for an acknowledgement. */

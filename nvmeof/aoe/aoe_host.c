@@ -4,7 +4,8 @@
  * nothing, and its association.
  *
  * The association begins when the drive starts and is made anew after each end:
- * a subsystem reset, or an operator who ends all associations.
+ * a subsystem reset, an operator who ends all associations, or a command that
+ * gets no answer, as fault rules can have it.
  */
 #include "nvmeof/aoe/aoe_state.h"
 
@@ -21,6 +22,7 @@ enum {
     ADMIN = 0, /* indices in aoe.queue */
     IO = 1,
     RETRY_US = 1000000,
+    ANSWER_US = 30000000, /* as Linux's NVMe hosts wait */
     IO_DEPTH = NVMF_MAX_DEPTH,
 };
 
@@ -164,6 +166,7 @@ static void host_command(struct aoe_slot *slot, const struct aoe_queue *queue,
     uint8_t bytes[NVME_SQE_LEN];
 
     slot->is_of_io = queue == &aoe->queue[IO];
+    slot->submitted_us = aoe->now_us;
     nvme_sqe_emit(bytes, sqe);
     aoe_slot_enter(slot, AOE_SLOT_TARGET);
     nvmf_capsule(aoe->config.target, queue->qpair, slot->nvmf, bytes, data,
@@ -310,7 +313,7 @@ bool aoe_host_step(struct aoe *aoe)
         return false;
     }
     if (aoe->host_state == AOE_HOST_IDLE) {
-        if (aoe->now_us < aoe->retry_us) {
+        if (aoe->is_stopped || aoe->now_us < aoe->retry_us) {
             return false;
         }
         host_begin(aoe);
@@ -334,6 +337,34 @@ bool aoe_host_step(struct aoe *aoe)
         return true;
     }
     return false;
+}
+
+uint64_t aoe_host_watch(struct aoe *aoe)
+{
+    uint64_t next_us = UINT64_MAX;
+
+    if (aoe->host_state == AOE_HOST_IDLE) {
+        return aoe->is_stopped ? UINT64_MAX : aoe->retry_us;
+    }
+    for (unsigned int i = 0; i < AOE_REQUESTS; i++) {
+        if (aoe->slots[i].state == AOE_SLOT_TARGET) {
+            next_us = MIN(next_us, aoe->slots[i].submitted_us + ANSWER_US);
+        }
+    }
+    if (next_us <= aoe->now_us && aoe->host_state != AOE_HOST_ENDING) {
+        host_end(aoe);
+        return aoe->now_us;
+    }
+    return aoe->host_state == AOE_HOST_ENDING ? UINT64_MAX : next_us;
+}
+
+void aoe_stop(struct aoe *aoe)
+{
+    aoe->is_stopped = true;
+    if (aoe->host_state != AOE_HOST_IDLE &&
+        aoe->host_state != AOE_HOST_ENDING) {
+        host_end(aoe);
+    }
 }
 
 void aoe_host_init(struct aoe *aoe)

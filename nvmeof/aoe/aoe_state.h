@@ -30,6 +30,7 @@ struct aoe_slot {
     bool is_of_io; /* the I/O queue executes it, rather than the admin queue */
     bool is_damaged; /* data that was read has lost a word in DRAM */
     uint32_t order;  /* counts commands as they arrive */
+    uint64_t submitted_us;
     struct aoe_station from;
     struct aoe_header header;
     struct aoe_ata ata;
@@ -101,6 +102,7 @@ struct aoe {
     uint64_t now_us;
 
     enum aoe_host_state host_state;
+    bool is_stopped; /* no association begins any more */
     uint64_t retry_us;
     struct aoe_queue queue[2]; /* admin, I/O */
     uint16_t cntlid;
@@ -171,6 +173,9 @@ bool aoe_is_fenced(const struct aoe *aoe, uint8_t minor, const uint8_t *mac);
 /* aoe_host.c */
 void aoe_host_init(struct aoe *aoe);
 bool aoe_host_step(struct aoe *aoe);
+/** End the association if the target has not answered a command for too long.
+ * @return when to call this again at the latest */
+uint64_t aoe_host_watch(struct aoe *aoe);
 /** Give the command of a slot to the target. */
 void aoe_host_submit(struct aoe_slot *slot);
 

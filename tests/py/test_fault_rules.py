@@ -38,6 +38,12 @@ LINES = {
     "wire direction=out tcp.data=yes tcp.seq=1-9 when nth=2 do bad-checksum":
         "id=1 site=wire do=bad-checksum argument=0 directions=2 field=8:0:1:ff:0:ff "
         "field=7:4:4:ffffffff:1:9 nth=2",
+    "wire direction=in aoe.ata=write-ext aoe.minor=2 do drop":
+        "id=1 site=wire do=drop argument=0 directions=1 field=0:12:2:ffff:88a2:88a2 "
+        "field=0:27:1:ff:34:34 field=0:18:1:ff:2:2",
+    "wire aoe.answer=1 do delay=5ms":
+        "id=1 site=wire do=delay argument=5000000 field=0:12:2:ffff:88a2:88a2 "
+        "field=0:14:1:8:8:8",
     "wire ip6.src=fe80::1 do drop":
         "id=1 site=wire do=drop argument=0 "
         "field=3:8:8:ffffffffffffffff:fe80000000000000:fe80000000000000 "

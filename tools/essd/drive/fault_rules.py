@@ -40,7 +40,10 @@ ADMIN_OPCODES = {"get-log-page": 0x02, "identify": 0x06, "abort": 0x08,
                  "set-features": 0x09, "get-features": 0x0a,
                  "async-event-request": 0x0c, "keep-alive": 0x18}
 ETHERTYPES = {"ipv4": 0x0800, "arp": 0x0806, "ipv6": 0x86dd, "lldp": 0x88cc,
-              "slow": 0x8809, "roce-v1": 0x8915}
+              "slow": 0x8809, "roce-v1": 0x8915, "aoe": 0x88a2}
+AOE_COMMANDS = {"ata": 0, "config": 1, "mask": 2, "reserve": 3}
+ATA_COMMANDS = {"read": 0x20, "read-ext": 0x24, "write": 0x30, "write-ext": 0x34,
+                "identify": 0xec}
 NAKS = {"psn-sequence": 0, "invalid-request": 1, "remote-access": 2,
         "remote-operation": 3}
 # Status code type (bits 8 to 10) and status code, as in the specification.
@@ -138,12 +141,17 @@ class FrameField:
     shift: int = 0
     names: dict[str, int] | None = None
     kind: str = "number"        # or "mac", "ipv4", "ipv6", "flags", "presence"
+    ethertype: int = 0          # only frames of this type have the field
 
     @property
     def whole(self) -> int:
         return (1 << 8 * self.width) - 1
 
     def conditions(self, text: str) -> list[str]:
+        own = FIELDS["eth.type"].conditions(str(self.ethertype)) if self.ethertype else []
+        return own + self.value_conditions(text)
+
+    def value_conditions(self, text: str) -> list[str]:
         if self.kind == "ipv6":
             value = int(read_address(text, 6))
             halves = (value >> 64, value & U64)
@@ -223,6 +231,13 @@ FIELDS = {
     "tcp.flags": FrameField(TCP, 13, 1, kind="flags"),
     "tcp.window": FrameField(TCP, 14, 2),
     "tcp.data": FrameField(TCP_DATA, 0, 1, kind="presence"),
+    # The header of AoE follows the type, and an ATA command that header.
+    "aoe.answer": FrameField(ETH, 14, 1, mask=0x08, shift=3, ethertype=0x88a2),
+    "aoe.major": FrameField(ETH, 16, 2, ethertype=0x88a2),
+    "aoe.minor": FrameField(ETH, 18, 1, ethertype=0x88a2),
+    "aoe.command": FrameField(ETH, 19, 1, names=AOE_COMMANDS, ethertype=0x88a2),
+    "aoe.tag": FrameField(ETH, 20, 4, ethertype=0x88a2),
+    "aoe.ata": FrameField(ETH, 27, 1, names=ATA_COMMANDS, ethertype=0x88a2),
     "bth.opcode": FrameField(BTH, 0, 1, names=BTH_OPCODES),
     "bth.ack-requested": FrameField(BTH, 8, 1, mask=0x80, shift=7),
     "bth.qpn": FrameField(BTH, 5, 3),
@@ -401,13 +416,14 @@ class Rule:
         return self.counted() if self.argument else 0
 
     def match_words(self) -> list[str]:
-        words = []
+        words: list[str] = []
         for key, text in self.match.items():
             try:
                 words += MODEL_MATCH[self.site][key](text) \
                     if key in MODEL_MATCH[self.site] else FIELDS[key].conditions(text)
             except Wrong as wrong:
                 raise Wrong(f"{key}: {wrong}", wrong.word) from None
+        words = list(dict.fromkeys(words))
         if sum(word.startswith("field=") for word in words) > CONDITIONS_MAX:
             raise Wrong(f"a rule compares at most {CONDITIONS_MAX} fields")
         return words

@@ -695,6 +695,47 @@ static void test_it_connects_again_after_an_end_of_its_association(void **state)
     (void)expect_end(world, 1, 0x40, 0, 0);
 }
 
+static void test_a_command_without_an_answer_ends_the_association(void **state)
+{
+    struct world *world = *state;
+    uint64_t at_us = world->fake->now_us + 30000000;
+
+    world->fake->hold_media = true;
+    send_command(world, A, 1, READ_EXT, 0, 1);
+    assert_int_equal(world->binding.ops->watch(world->aoe), at_us);
+    world->fake->now_us = at_us - 1;
+    world_run(world);
+    assert_int_equal(world->binding.ops->watch(world->aoe), at_us);
+    assert_int_equal(world->aoe->host_state, AOE_HOST_LIVE);
+    world->fake->now_us = at_us;
+    world_run(world);
+    (void)world->binding.ops->watch(world->aoe);
+    assert_int_equal(world->aoe->host_state, AOE_HOST_ENDING);
+    world->fake->hold_media = false;
+    world_run(world);
+    world->fake->now_us += 1000000;
+    world_run(world);
+    send_command(world, A, 2, READ_EXT, 0, 1);
+    (void)expect_end(world, 2, 0x40, 0, 512);
+}
+
+static void test_a_drive_that_shuts_down_is_not_in_use(void **state)
+{
+    struct world *world = *state;
+
+    assert_true(nvmf_target_is_in_use(world->fake->target));
+    aoe_stop(world->aoe);
+    assert_false(nvmf_target_is_in_use(world->fake->target));
+    world_run(world);
+    world->fake->now_us += 5000000;
+    world_run(world);
+    assert_int_equal(world->aoe->host_state, AOE_HOST_IDLE);
+    assert_int_equal(world->binding.ops->watch(world->aoe), UINT64_MAX);
+    send_command(world, A, 1, READ_EXT, 0, 1);
+    world_expect_silence(world);
+    aoe_stop(world->aoe);
+}
+
 static void test_answers_that_wait_are_given_up_with_the_association(
     void **state)
 {
