@@ -19,6 +19,11 @@ DISK = "/dev/etherd/e7.0"
 BLOCK = "/sys/block/etherd!e7.0"
 FIO = ("fio --name=own --filename={device} --direct=1 --ioengine=libaio --bsrange=512-64k "
        "--iodepth=16 --rw=randwrite --size={size} --verify=crc32c --verify_fatal=1")
+START_FIO = ("(" + FIO.format(device=DISK, size="4m") + " --loops=5 > /tmp/fio.log 2>&1; "
+             "echo $? > /tmp/fio.end) < /dev/null > /dev/null 2>&1 & sleep 1; "
+             "[ ! -e /tmp/fio.end ]")
+WAIT_FIO = ("for n in $(seq 900); do [ -e /tmp/fio.end ] && break; sleep 0.1; done; "
+            "cat /tmp/fio.log; end=$(cat /tmp/fio.end); rm /tmp/fio.end; exit $end")
 KEY = 0x11
 WRITE_EXCLUSIVE, EXCLUSIVE_ACCESS = 1, 2
 
@@ -33,8 +38,9 @@ def ask_for_disk(job: Job) -> None:
 
 
 def restart(job: Job, *settings: str) -> None:
-    """Cut the power, also when no setting is to change."""
-    for line in (*(f"config set {words}" for words in settings), "config save"):
+    """Cut the power, after a change of the settings."""
+    lines = [f"config set {words}" for words in settings]
+    for line in [*lines, "config save"] if lines else []:
         assert uart_dialogue.ask(job.instance, line)[-1].startswith("ok")
     job.instance.ask("power-cut")
     job.instance.ask("power-on")
@@ -82,6 +88,29 @@ def test_what_was_answered_survives_a_power_cut(aoe: Job) -> None:
     restart(aoe)
     ask_for_disk(aoe)
     aoe.quiet(f"dd if={DISK} bs=64k count=16 iflag=direct status=none | cmp - /tmp/answered")
+
+
+def test_a_saved_drive_goes_on(aoe: Job) -> None:
+    """The driver repeats what the drive has not answered while it was saved."""
+    aoe.quiet(START_FIO)
+    for _ in range(2):
+        aoe.instance.ask("save")
+        aoe.instance.ask("load")
+    aoe.quiet(WAIT_FIO)
+
+
+def test_large_frames_carry_8_kib(aoe: Job) -> None:
+    """16 sectors of them: 17 would fit, but begin within units of 4 KiB."""
+    aoe.quiet("for n in 0 1; do ip link set eth$n mtu 9000; done; dmesg -c > /dev/null")
+    restart(aoe, "port.0.mtu 9000", "port.1.mtu 9000")
+    try:
+        ask_for_disk(aoe)
+        aoe.quiet(FIO.format(device=DISK, size="8m"))
+        aoe.quiet(f"dd if={DISK} of=/dev/null bs=64k count=16 iflag=direct status=none")
+        assert "setting 8192 byte data frames" in aoe.quiet("dmesg")
+    finally:
+        aoe.quiet("for n in 0 1; do ip link set eth$n mtu 1500; done")
+        restart(aoe, "port.0.mtu 1500", "port.1.mtu 1500")
 
 
 def test_an_nvme_host_uses_the_same_namespace(aoe: Job) -> None:
