@@ -31,6 +31,7 @@ enum trace_group {
     TRACE_GROUP_FTL,      /* the translation layer: superblocks, rows, moves */
     TRACE_GROUP_NAND,     /* commands of the NAND controller; what dies do */
     TRACE_GROUP_PDUS,     /* PDUs of NVMe/TCP */
+    TRACE_GROUP_AOE,      /* commands of ATA over Ethernet */
     TRACE_GROUPS
 };
 
@@ -101,7 +102,10 @@ enum trace_source {
     X(FTL, FTL_REBUILT, "superblock row cause units is_complete us")           \
     X(PDUS, PDU_RECEIVED, "type flags qid cid tag offset bytes")               \
     X(PDUS, PDU_SENT, "type flags qid cid tag offset bytes")                   \
-    X(PDUS, PDU_REFUSED, "type qid fes fei")
+    X(PDUS, PDU_REFUSED, "type qid fes fei")                                   \
+    X(AOE, AOE_COMMAND, "ata slot tag lba:64 sectors port station:64")         \
+    X(AOE, AOE_END, "ata slot tag error repeat us")                            \
+    X(AOE, AOE_REPEATED, "slot tag lba:64 done")
 /* clang-format on */
 
 enum trace_type {

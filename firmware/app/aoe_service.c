@@ -101,6 +101,7 @@ void aoe_service_start(struct drive *drive, const struct drive_config *config)
 {
     struct aoe_config aoe = {
         .target = drive->target,
+        .trace = mgmt_trace(&drive->mgmt),
         .ports = {drive, begin_frame, commit_frame},
         .shelf = shelf_of(config),
         .portid = AOE_PORTID,

@@ -16,6 +16,7 @@ void aoe_init(struct aoe *aoe, const struct aoe_config *config, uint64_t now_us)
 {
     memset(aoe, 0, sizeof(*aoe));
     aoe->config = *config;
+    aoe->trace = config->trace != NULL ? config->trace : &trace_off;
     aoe->now_us = now_us;
     aoe_host_init(aoe);
 }
@@ -148,8 +149,8 @@ void aoe_receive(struct aoe *aoe, const struct aoe_station *from,
     }
     payload += AOE_HEADER_LEN;
     len -= AOE_HEADER_LEN;
-    if (header.minor == AOE_MINOR_ALL) {
-        aoe_config_receive(aoe, from, &header, payload, len);
+    if (header.major == AOE_MAJOR_ALL || header.minor == AOE_MINOR_ALL) {
+        aoe_config_ask(aoe, from, &header, payload, len);
     } else if (aoe_is_exported(aoe, header.minor + 1u) == AOE_EXPORTED) {
         receive_for_device(aoe, from, &header, payload, len);
     } else {

@@ -51,6 +51,7 @@ struct aoe_ports {
 
 struct aoe_config {
     struct nvmf_target *target;
+    const struct trace *trace; /* must outlive this; NULL for no trace */
     struct aoe_ports ports;
     uint16_t mtu_bytes[AOE_PORTS];
     uint16_t shelf; /* 0..FFFEh: the major address of all devices */

@@ -227,6 +227,7 @@ static bool slot_answer(struct aoe_slot *slot)
         note_end(slot, error);
         aoe_commit(aoe, &slot->from, emit_answer(slot, frame, error));
     }
+    aoe_trace_end(slot, error, is_to_be_repeated(cqe.status));
     aoe_slot_enter(slot, AOE_SLOT_FREE);
     nvmf_request_done(aoe->config.target, slot->nvmf);
     return true;
@@ -308,9 +309,11 @@ static void transfer_receive(struct aoe *aoe, const struct aoe_station *from,
             break;
         case AOE_WRITE_RUNS: /* its answer serves both */
             aoe_note(aoe, from->port, AOE_REPEATED);
+            aoe_trace_repeated(slot, false);
             return;
         case AOE_WRITE_DONE:
             aoe_note(aoe, from->port, AOE_REPEATED);
+            aoe_trace_repeated(slot, true);
             answer_at_once(aoe, from, header, ata, 0, NULL);
             return;
         }
@@ -318,6 +321,8 @@ static void transfer_receive(struct aoe *aoe, const struct aoe_station *from,
     }
     slot->is_damaged = false;
     slot->order = aoe->next_order++;
+    slot->arrived_us = aoe->now_us;
+    aoe_trace_command(slot);
     aoe_slot_enter(slot, AOE_SLOT_WAITS);
 }
 

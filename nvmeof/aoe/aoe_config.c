@@ -194,6 +194,40 @@ static void set_string(struct aoe *aoe, const struct aoe_station *from,
     (void)send_config(aoe, from, header, header->minor, query->command);
 }
 
+/* A query to the device of one number in all shelves. */
+static void ask_device(struct aoe *aoe, const struct aoe_station *from,
+                       const struct aoe_header *header,
+                       const struct aoe_query *query, const uint8_t *string)
+{
+    uint8_t minor = header->minor;
+
+    if (aoe_is_exported(aoe, minor + 1u) != AOE_EXPORTED) {
+        aoe_note(aoe, from->port, AOE_DROP_NOT_OURS);
+    } else if (!aoe_is_admitted(aoe, minor, from->mac)) {
+        aoe_note(aoe, from->port, AOE_DROP_MASKED);
+    } else if (is_answered_by(&aoe->devices[minor], query->command, string,
+                              query->length)) {
+        (void)send_config(aoe, from, header, minor, query->command);
+    }
+}
+
+void aoe_config_ask(struct aoe *aoe, const struct aoe_station *from,
+                    const struct aoe_header *header, const uint8_t *args,
+                    size_t len)
+{
+    const uint8_t *string = args + AOE_CONFIG_LEN;
+    struct aoe_query query;
+
+    if (header->command != AOE_CONFIG || header->version != AOE_VERSION ||
+        !aoe_query_parse(&query, args, len) || !only_reads(query.command)) {
+        aoe_note(aoe, from->port, AOE_DROP_BAD);
+    } else if (header->minor == AOE_MINOR_ALL) {
+        broadcast_receive(aoe, from, header, &query, string);
+    } else {
+        ask_device(aoe, from, header, &query, string);
+    }
+}
+
 void aoe_config_receive(struct aoe *aoe, const struct aoe_station *from,
                         const struct aoe_header *header, const uint8_t *args,
                         size_t len)
@@ -202,14 +236,8 @@ void aoe_config_receive(struct aoe *aoe, const struct aoe_station *from,
     struct aoe_query query;
     uint8_t minor = header->minor;
 
-    if (header->command != AOE_CONFIG || !aoe_query_parse(&query, args, len)) {
+    if (!aoe_query_parse(&query, args, len)) {
         aoe_note(aoe, from->port, AOE_DROP_BAD);
-    } else if (minor == AOE_MINOR_ALL) {
-        if (header->version != AOE_VERSION || !only_reads(query.command)) {
-            aoe_note(aoe, from->port, AOE_DROP_BAD);
-        } else {
-            broadcast_receive(aoe, from, header, &query, string);
-        }
     } else if (only_reads(query.command)) {
         if (is_answered_by(&aoe->devices[minor], query.command, string,
                            query.length)) {

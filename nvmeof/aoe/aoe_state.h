@@ -3,6 +3,7 @@
 #ifndef ESSD_NVMEOF_AOE_STATE_H
 #define ESSD_NVMEOF_AOE_STATE_H
 
+#include "lib/trace.h"
 #include "nvmeof/aoe/aoe.h"
 #include "nvmeof/aoe/aoe_wire.h"
 #include "nvmeof/target/inside.h"
@@ -30,6 +31,7 @@ struct aoe_slot {
     bool is_of_io; /* the I/O queue executes it, rather than the admin queue */
     bool is_damaged; /* data that was read has lost a word in DRAM */
     uint32_t order;  /* counts commands as they arrive */
+    uint64_t arrived_us;
     uint64_t submitted_us;
     struct aoe_station from;
     struct aoe_header header;
@@ -99,6 +101,7 @@ struct aoe_broadcast {
 struct aoe {
     struct aoe_config config;
     struct nvmf_transport transport;
+    const struct trace *trace; /* never NULL */
     uint64_t now_us;
 
     enum aoe_host_state host_state;
@@ -153,6 +156,11 @@ void aoe_identify(const struct aoe *aoe, const struct nvmf_ns_blocks *blocks,
                   uint32_t nsid, uint8_t *data);
 
 /* aoe_config.c */
+/** A request to all shelves, or to all devices.  It may only ask. */
+void aoe_config_ask(struct aoe *aoe, const struct aoe_station *from,
+                    const struct aoe_header *header, const uint8_t *args,
+                    size_t len);
+/** A query to one device. */
 void aoe_config_receive(struct aoe *aoe, const struct aoe_station *from,
                         const struct aoe_header *header, const uint8_t *args,
                         size_t len);
@@ -191,5 +199,11 @@ enum aoe_write_state aoe_peers_find(struct aoe *aoe,
                                     const struct aoe_slot *write);
 /** A write was executed. */
 void aoe_peers_note(struct aoe *aoe, const struct aoe_slot *write);
+
+/* aoe_trace.c */
+void aoe_trace_command(const struct aoe_slot *slot);
+void aoe_trace_end(const struct aoe_slot *slot, uint8_t error,
+                   bool is_to_be_repeated);
+void aoe_trace_repeated(const struct aoe_slot *slot, bool is_done);
 
 #endif

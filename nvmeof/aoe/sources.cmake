@@ -8,5 +8,6 @@ set(SOURCES
     aoe_host.c
     aoe_identify.c
     aoe_peers.c
+    aoe_trace.c
     aoe_wire.c
 )

@@ -133,6 +133,18 @@ def test_pdus_are_told_in_words() -> None:
         "a PDU of type 0x08 ends queue 1: invalid header field, FEI 0x0")
 
 
+def test_commands_of_aoe_are_told_in_words() -> None:
+    assert tell("AOE_COMMAND", 0x34, 2, 0x105dc8, 8, 1, 16, 1, 0x5d46e3a8, 0x02e5) == \
+        "AoE Write (EXT) slot 2 tag 0x105dc8 lba 4294967304 16 sectors, from " \
+        "02:e5:5d:46:e3:a8 through port 1"
+    assert tell("AOE_END", 0x24, 0, 7, 0, 0, 90) == \
+        "AoE Read (EXT) slot 0 tag 0x7: ok after 90 us"
+    assert tell("AOE_END", 0x24, 0, 7, 0x10, 0, 3).endswith(": no such block after 3 us")
+    assert tell("AOE_END", 0x34, 0, 7, 4, 1, 3).endswith(": no answer, to be repeated after 3 us")
+    assert tell("AOE_REPEATED", 0, 7, 5, 0, 1) == \
+        "AoE slot 0 tag 0x7 lba 5: a write again, that was executed"
+
+
 def test_the_ends_and_pools_of_tcp_are_those_of_the_engine() -> None:
     ends = re.findall(r"TOE_END_(\w+) = (\d+)", (TOP / "hw-model/regs/toe.h").read_text())
     assert [int(number) for _, number in ends] == list(range(len(trace.TCP_ENDS)))

@@ -31,7 +31,7 @@ SUBSCRIBED_S = 30.0     # time limit of the supervisor's answer
 
 SECONDS_MAX = 1e8
 GROUPS = ("qp", "cm", "commands", "media", "roce", "path", "tcp", "ftl", "nand",
-          "pdus")
+          "pdus", "aoe")
 NO_REQUEST = 0xffffffff
 RECORD = struct.Struct("<QHBBII")
 ARGS = struct.Struct("<11I")
@@ -68,6 +68,8 @@ TCP_POOLS = {0: "half-open entries: the oldest makes room",
              1: "connections: the SYN is dropped",
              2: "pages: early bytes are dropped", 3: "TIME-WAIT: the oldest makes room",
              4: "TIDs: the SYN is refused"}
+ATA = {0x20: "Read", 0x24: "Read (EXT)", 0x30: "Write", 0x34: "Write (EXT)"}
+ATA_ERRORS = {0x04: "refused", 0x10: "no such block", 0x40: "unreadable"}
 DROPPED = 0xffff
 STATUSES = {
     0x000: "ok", 0x001: "Invalid Opcode", 0x002: "Invalid Field",
@@ -314,6 +316,16 @@ def tcp_ends_words(args: dict[str, Any]) -> str:
     return f"{host}:{args['remote']} with port {args['local']}"
 
 
+def aoe_words(args: dict[str, Any]) -> str:
+    return f"AoE {name_of(ATA, args['ata'])} slot {args['slot']} tag {args['tag']:#x}"
+
+
+def aoe_end_words(args: dict[str, Any]) -> str:
+    end = name_of(ATA_ERRORS, args["error"]) if args["error"] else "ok"
+    return (f"{aoe_words(args)}: {'no answer, to be repeated' if args['repeat'] else end} "
+            f"after {args['us']} us")
+
+
 def tcp_window_words(args: dict[str, Any]) -> str:
     whose = "own window" if args["is_own"] else "peer's window"
     return f"{whose} opens to {args['bytes']} bytes" if args["bytes"] else f"{whose} closes"
@@ -380,6 +392,13 @@ WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
                               f"{tcp_ends_words(a)}"),
     "PDU_RECEIVED": lambda a: "received " + pdu_words(a),
     "PDU_SENT": lambda a: "sent " + pdu_words(a), "PDU_REFUSED": refused_words,
+    "AOE_COMMAND": lambda a: (
+        f"{aoe_words(a)} lba {a['lba']} {a['sectors']} sectors, from "
+        f"{a['station'].to_bytes(6).hex(':')} through port {a['port']}"),
+    "AOE_END": aoe_end_words,
+    "AOE_REPEATED": lambda a: (
+        f"AoE slot {a['slot']} tag {a['tag']:#x} lba {a['lba']}: a write again, that "
+        f"{'was executed' if a['done'] else 'is being executed'}"),
     "ENGINE_STARTED": lambda a: engine_words(a) + ": started",
     "ENGINE_ENDED": lambda a: (f"{engine_words(a)}: "
                                f"{name_of(ENGINE_STATUSES, a['status'])}; {a['us']} us"),

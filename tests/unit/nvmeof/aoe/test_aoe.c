@@ -393,7 +393,8 @@ static void test_others_are_not_answered_for(void **state)
     assert_int_equal(count_of(world, AOE_DROP_NOT_OURS), 3);
 }
 
-static void test_no_data_moves_for_all_devices_at_once(void **state)
+static void test_no_data_moves_for_all_devices_or_all_shelves_at_once(
+    void **state)
 {
     struct world *world = *state;
     size_t len;
@@ -401,7 +402,11 @@ static void test_no_data_moves_for_all_devices_at_once(void **state)
     fill_data(1);
     len = world_ata(frame, AOE_MINOR_ALL, 1, WRITE_EXT, 0, 1, data);
     world_send(world, 1, A, frame, len);
+    frame[AOE_MINOR] = 0;
+    frame[AOE_MAJOR] = frame[AOE_MAJOR + 1] = 0xff;
+    world_send(world, 1, A, frame, len);
     world_expect_silence(world);
+    assert_int_equal(count_of(world, AOE_DROP_BAD), 2);
     assert_int_equal(world->fake->history_count, 0);
 }
 
@@ -536,6 +541,44 @@ static void test_many_stations_displace_no_entry_without_writing(void **state)
     }
     send_command(world, A, 5, WRITE_EXT, 3, 2);
     assert_int_equal(count_of(world, AOE_REPEATED), 1);
+}
+
+/* ---- Traces. */
+
+static unsigned int traced[TRACE_TYPES];
+static struct trace_record last_record;
+static uint32_t trace_mask;
+
+static void keep_record(void *ctx, const struct trace_record *record,
+                        const char *text)
+{
+    (void)ctx, (void)text;
+    traced[record->type]++;
+    last_record = *record;
+}
+
+static void test_commands_are_traced_when_somebody_asks(void **state)
+{
+    static const struct trace trace = {.mask = &trace_mask,
+                                       .emit = keep_record};
+    struct world *world = *state;
+
+    world->aoe->trace = &trace;
+    memset(traced, 0, sizeof(traced));
+    trace_mask = 0;
+    fill_data(1);
+    send_command(world, A, 5, WRITE_EXT, 3, 2);
+    assert_int_equal(traced[TRACE_AOE_COMMAND], 0);
+    trace_mask = BIT(TRACE_GROUP_AOE);
+    send_command(world, A, 5, WRITE_EXT, 3, 2);
+    assert_int_equal(traced[TRACE_AOE_REPEATED], 1);
+    assert_int_equal(last_record.arg[2], 3); /* LBA */
+    send_command(world, A, 6, READ_EXT, 3, 2);
+    assert_int_equal(traced[TRACE_AOE_COMMAND], 1);
+    assert_int_equal(traced[TRACE_AOE_END], 1);
+    assert_int_equal(last_record.arg[0], READ_EXT);
+    assert_int_equal(last_record.arg[2], 6); /* tag */
+    assert_int_equal(last_record.arg[3], 0); /* error */
 }
 
 /* ---- The order of writes. */

@@ -101,6 +101,24 @@ static void test_a_stock_drivers_discovery_is_answered_by_every_device(
     }
 }
 
+static void test_one_device_of_all_shelves_is_asked(void **state)
+{
+    struct world *world = *state;
+    size_t len = put_header(1, AOE_CONFIG) + AOE_CONFIG_LEN;
+
+    frame[AOE_MAJOR] = frame[AOE_MAJOR + 1] = 0xff;
+    world_send(world, 0, A, frame, len);
+    expect_config(world, 1, AOE_CONFIG_READ, "");
+    frame[AOE_MINOR] = 2; /* it is not exported */
+    world_send(world, 0, A, frame, len);
+    frame[AOE_MINOR] = 1;
+    frame[ARGS + AOE_CONFIG_COMMAND] = AOE_CONFIG_FORCE;
+    world_send(world, 0, A, frame, len);
+    world_expect_silence(world);
+    assert_int_equal(aoe_count(world->aoe, 0, AOE_DROP_NOT_OURS), 1);
+    assert_int_equal(aoe_count(world->aoe, 0, AOE_DROP_BAD), 1);
+}
+
 static void test_answers_to_a_discovery_go_on_when_there_is_room(void **state)
 {
     struct world *world = *state;

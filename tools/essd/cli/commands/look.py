@@ -103,7 +103,8 @@ def trace(part: Parts = "",
           events: Annotated[str, typer.Option(
               metavar="LIST", autocompletion=completion.trace_groups,
               help="Groups of events, separated by commas: qp, cm, "
-                   "commands, media, roce, path, tcp, ftl, nand, pdus; or all.")]
+                   "commands, media, roce, path, tcp, ftl, nand, pdus, aoe; or "
+                   "all.")]
           = "qp,cm,commands",
           output: Annotated[Path | None, typer.Option(
               metavar="FILE", help="Write the events to this file instead of the "
