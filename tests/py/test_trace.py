@@ -93,10 +93,11 @@ def test_the_nand_controller_shows_place_and_time_of_a_command() -> None:
                      "3500 us")
 
 
-def test_the_life_of_a_tcp_connection_is_told() -> None:
-    def tell(name: str, *args: int) -> str:
-        return words(record(name, *args, source=5))
+def tell(name: str, *args: int) -> str:
+    return words(record(name, *args, source=5))
 
+
+def test_the_life_of_a_tcp_connection_is_told() -> None:
     assert tell("TCP_OPENED", 0x10002, 1, 7, 4001, *V4) == \
         "tid 0x00010002 opened: 10.0.0.1:4001 with port 7 through port 1 of the drive"
     assert tell("TCP_ENDED", 0x10002, 2, 7, 4001, *V4) == \
@@ -119,9 +120,6 @@ def test_the_life_of_a_tcp_connection_is_told() -> None:
 
 
 def test_pdus_are_told_in_words() -> None:
-    def tell(name: str, *args: int) -> str:
-        return words(record(name, *args))
-
     assert tell("PDU_RECEIVED", 0, 0, 0, 0, 0, 0, 0) == "received ICReq: queue 0"
     assert tell("PDU_RECEIVED", 6, 7, 1, 3, 9, 512, 4096) == (
         "received H2CData: queue 1, cid 3, tag 9, offset 512, 4096 bytes, header digest, data "
