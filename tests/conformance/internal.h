@@ -56,7 +56,7 @@ struct conf_options {
     uint64_t seed;
     double slow;
     bool all;
-    bool over_tcp; /* The chapter nvme uses NVMe/TCP. */
+    bool over_tcp;           /* The chapter nvme uses NVMe/TCP. */
     const char *pcap_folder; /* NULL: no captures. */
 };
 

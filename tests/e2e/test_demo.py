@@ -46,7 +46,8 @@ def test_the_demo_succeeds_and_shows_what_it_has_checked(
     assert not missing, (missing, done.stdout)
     table = done.stdout[done.stdout.index("checked in"):]
     for words in ("both ports answer", "a die of the NAND flash dies", "I/O goes on through",
-                  "RoCE and NVMe/TCP are two paths", "four namespaces", "a reservation of one host", "the data sheet"):
+                  "RoCE and NVMe/TCP are two paths", "four namespaces", "a reservation of one host",
+                  "the data sheet"):
         assert words in table, table
     ratio = re.search(r"([\d.]+) times what hosts wrote", table)
     assert ratio and float(ratio[1]) > 1, table

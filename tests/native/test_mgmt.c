@@ -103,7 +103,8 @@ static void test_the_superblocks_of_the_flash_are_listed(void **state)
     bed_connect(&bed, 0, 1, 64);
     assert_int_equal(bed_write(&bed, 1, 0, 8, HOST_DATA_KEYED, true, 1), 0);
     expect_reply(&bed, "{\"v\":1,\"id\":1,\"request\":\"superblocks\"}\n",
-                 "\"mounted\":true,\"channels\":2,\"dies\":1,\"dead-dies\":[],\"superblocks\":[{"
+                 "\"mounted\":true,\"channels\":2,\"dies\":1,\"dead-dies\":[],"
+                 "\"superblocks\":[{"
                  "\"superblock\":0,\"state\":\"");
     /* What was written, and a page with the capacity. */
     expect_reply(&bed, "{\"v\":1,\"id\":1,\"request\":\"superblocks\"}\n",

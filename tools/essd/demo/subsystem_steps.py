@@ -15,6 +15,7 @@ from ..api import Drive, Fio, Host, Load
 from ..base.errors import EssdError
 from ..drive import ana, port
 from ..instance import steps
+from ..instance.config import SERVICE
 from ..instance.steps import Job
 
 MIB = 1 << 20
@@ -212,7 +213,7 @@ def fail_over(job: Job) -> None:
 def both_transports(job: Job) -> None:
     """RoCE through port 0 and NVMe/TCP through port 1 are two paths of one device."""
     device = steps.connect(job, 0, PATH_OPTIONS)
-    job.run(f"nvme connect -t tcp -a {job.addresses[1]} -s {steps.SERVICE} -n {job.nqn} "
+    job.run(f"nvme connect -t tcp -a {job.addresses[1]} -s {SERVICE} -n {job.nqn} "
             f"{PATH_OPTIONS} --hdr-digest --data-digest")
     host, drive = Host(job.instance, job.host), Drive(job.instance, job.target)
     host.wait_paths(drive, 2)

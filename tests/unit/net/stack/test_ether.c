@@ -82,8 +82,8 @@ static void test_a_handler_answers_in_the_vlan_of_the_frame(void **state)
         assert_true(world_input(w, 0, frame, len));
         assert_int_equal(heard.count, 1);
         assert_int_equal(heard.len, 4);
-        assert_int_equal(heard.vlan, vlans[i] != 0 ? vlans[i]
-                                                   : NET_VLAN_UNTAGGED);
+        assert_int_equal(heard.vlan,
+                         vlans[i] != 0 ? vlans[i] : NET_VLAN_UNTAGGED);
         memcpy(answer, frame, len);
         memcpy(answer, frame + ETH_SRC, 6);
         memcpy(answer + ETH_SRC, frame, 6);
@@ -110,10 +110,8 @@ static void test_an_unbound_type_is_only_counted(void **state)
 static void test_nothing_is_begun_without_a_link_or_a_buffer(void **state)
 {
     struct world *w = world_ready();
-    const struct net_ether_to to = {.dst = host_mac,
-                                    .type = TYPE,
-                                    .vlan = NET_VLAN_UNTAGGED,
-                                    .port = 0};
+    const struct net_ether_to to = {
+        .dst = host_mac, .type = TYPE, .vlan = NET_VLAN_UNTAGGED, .port = 0};
 
     (void)state;
     assert_non_null(net_ether_begin(&w->stack, &to));
