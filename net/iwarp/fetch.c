@@ -173,6 +173,28 @@ static void emit_response(const struct iwarp_read *read, uint32_t offset,
     (void)ddp_emit(ddp, buf);
 }
 
+/* Find payload bytes of a request of this queue pair: as find_payload(). */
+static int find_own_payload(struct iwarp *iwarp, uint32_t slot,
+                            const struct rdma_wr *wr, uint32_t offset,
+                            uint32_t len, struct rdma_stream_piece *pieces)
+{
+    struct rdma_piece memory[RDMA_SGES];
+    int count;
+
+    if (wr->inline_data) {
+        pieces[0] = (struct rdma_stream_piece){wr->inline_bytes + offset, len};
+        return 1;
+    }
+    count =
+        rdma_wr_map(iwarp->objects, &iwarp->dram,
+                    iwarp_rdma_qp(iwarp, slot)->pd, wr, 0, offset, len, memory);
+    for (int i = 0; i < count; i++) {
+        pieces[i] =
+            (struct rdma_stream_piece){memory[i].data, memory[i].len_bytes};
+    }
+    return count;
+}
+
 /* Find the memory of payload bytes.  @return the number of pieces, or -1 */
 static int find_payload(struct iwarp *iwarp, uint32_t slot,
                         const struct message *message, const struct rdma_wr *wr,
@@ -188,8 +210,7 @@ static int find_payload(struct iwarp *iwarp, uint32_t slot,
         return -1;
     }
     if (message->sent != NULL) {
-        return iwarp_map_wr(iwarp, iwarp_rdma_qp(iwarp, slot)->pd, wr, 0,
-                            offset, len, pieces);
+        return find_own_payload(iwarp, slot, wr, offset, len, pieces);
     }
     if (iwarp_map_remote(
             iwarp, slot, VERBS_ACCESS_REMOTE_READ, message->read->source_stag,

@@ -19,7 +19,7 @@
 #include "lib/bytes.h"
 #include "net/iwarp/iwarp.h"
 #include "net/mpa/mpa.h"
-#include "net/verbs/rings.h"
+#include "net/verbs/work.h"
 #include "net/wire/ddp.h"
 
 /* Keys of READs have this bit; those of regions never do. */
@@ -120,25 +120,9 @@ static inline uint32_t iwarp_request_header(uint8_t opcode)
 
 /* ---- pieces.c */
 
-/* The length of a work request; an invalid one exceeds IWARP_MAX_MSG. */
-uint64_t iwarp_wr_length(const struct rdma_wr *wr);
-
-/* The checks of an entry that apply to every opcode. */
-enum verbs_wc_status iwarp_wr_check(const struct rdma_wr *wr);
-
 /* Read the entry of a started request again, and check that it is unchanged. */
 bool iwarp_read_again(struct iwarp *iwarp, uint32_t slot,
                       const struct iwarp_sent *sent, struct rdma_wr *wr);
-
-/*
- * Map bytes [offset, offset + len) of an entry's memory.
- *
- * @param pieces  RDMA_SGES of them
- * @return the number of pieces; -1 when a key, bounds or rights are invalid
- */
-int iwarp_map_wr(const struct iwarp *iwarp, uint16_t pd,
-                 const struct rdma_wr *wr, unsigned int rights, uint32_t offset,
-                 uint32_t len, struct rdma_stream_piece *pieces);
 
 /* Scatter bytes of a READ's response.  False when memory or entry are invalid.
  */

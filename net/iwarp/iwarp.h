@@ -33,7 +33,6 @@ enum {
     IWARP_INFLIGHT = 128,          /* started work requests of one QP */
     IWARP_MAX_DEST_RD_ATOMIC = 16, /* IRD: outstanding READs of a peer */
     IWARP_MAX_RD_ATOMIC = 128,     /* ORD: outstanding READs of a QP of ours */
-    IWARP_MAX_MSG = 0x80000000u,   /* largest message: 2 GiB */
     IWARP_MAX_FPDU = 16 * 1024,    /* longest FPDU that is sent or accepted */
     IWARP_SCRATCH = IWARP_MAX_FPDU + 1024, /* and headers of others */
     IWARP_WINDOW = 256 * 1024,             /* announced bytes without an ACK */

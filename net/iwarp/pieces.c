@@ -8,81 +8,18 @@
 
 #include <string.h>
 
-uint64_t iwarp_wr_length(const struct rdma_wr *wr)
-{
-    uint64_t len = 0;
-
-    if (wr->opcode == VERBS_WR_LOCAL_INV) {
-        return 0;
-    }
-    if (wr->inline_data) {
-        return wr->inline_len;
-    }
-    for (uint32_t i = 0; i < wr->num_sge; i++) {
-        len += wr->sge[i].len_bytes;
-    }
-    return len;
-}
-
-enum verbs_wc_status iwarp_wr_check(const struct rdma_wr *wr)
-{
-    if (wr->opcode > VERBS_WR_LOCAL_INV || wr->after_media != 0 ||
-        wr->pi_action != 0 || wr->num_sge > RDMA_SGES ||
-        wr->inline_len > RDMA_INLINE_MAX ||
-        (wr->inline_data && wr->opcode == VERBS_WR_READ)) {
-        return VERBS_WC_LOCAL_OPERATION;
-    }
-    return iwarp_wr_length(wr) <= IWARP_MAX_MSG ? VERBS_WC_SUCCESS
-                                                : VERBS_WC_LOCAL_LENGTH;
-}
-
 bool iwarp_read_again(struct iwarp *iwarp, uint32_t slot,
                       const struct iwarp_sent *sent, struct rdma_wr *wr)
 {
-    return rdma_sq_read(iwarp_rdma_qp(iwarp, slot), &iwarp->dram, sent->wqe,
-                        wr) &&
-           wr->opcode == sent->opcode &&
-           iwarp_wr_check(wr) == VERBS_WC_SUCCESS &&
-           iwarp_wr_length(wr) == sent->len_bytes;
-}
-
-int iwarp_map_wr(const struct iwarp *iwarp, uint16_t pd,
-                 const struct rdma_wr *wr, unsigned int rights, uint32_t offset,
-                 uint32_t len, struct rdma_stream_piece *pieces)
-{
-    int count = 0;
-
-    if (wr->inline_data) {
-        pieces[0] = (struct rdma_stream_piece){wr->inline_bytes + offset, len};
-        return 1;
-    }
-    for (uint32_t i = 0; i < wr->num_sge && len != 0; i++) {
-        const struct rdma_sge *sge = &wr->sge[i];
-        uint32_t n;
-
-        if (offset >= sge->len_bytes) {
-            offset -= sge->len_bytes;
-            continue;
-        }
-        n = MIN(len, sge->len_bytes - offset);
-        pieces[count].data =
-            rdma_mr_map(iwarp->objects, &iwarp->dram, pd, sge->lkey, rights,
-                        sge->addr + offset, n);
-        if (pieces[count].data == NULL) {
-            return -1;
-        }
-        pieces[count++].len_bytes = n;
-        offset = 0;
-        len -= n;
-    }
-    return len == 0 ? count : -1;
+    return rdma_wr_read_again(iwarp_rdma_qp(iwarp, slot), &iwarp->dram,
+                              sent->wqe, sent->opcode, sent->len_bytes, wr);
 }
 
 bool iwarp_place(struct iwarp *iwarp, uint32_t slot,
                  const struct iwarp_sent *sent, uint32_t offset,
                  const uint8_t *data, uint32_t len)
 {
-    struct rdma_stream_piece pieces[RDMA_SGES];
+    struct rdma_piece pieces[RDMA_SGES];
     struct rdma_wr wr;
     int count;
 
@@ -90,10 +27,11 @@ bool iwarp_place(struct iwarp *iwarp, uint32_t slot,
         (len != 0 && iwarp_transfer_fails(iwarp, slot, true))) {
         return false;
     }
-    count = iwarp_map_wr(iwarp, iwarp_rdma_qp(iwarp, slot)->pd, &wr,
-                         VERBS_ACCESS_LOCAL_WRITE, offset, len, pieces);
+    count = rdma_wr_map(iwarp->objects, &iwarp->dram,
+                        iwarp_rdma_qp(iwarp, slot)->pd, &wr,
+                        VERBS_ACCESS_LOCAL_WRITE, offset, len, pieces);
     for (int i = 0; i < count; i++) {
-        memcpy((uint8_t *)(uintptr_t)pieces[i].data, data, pieces[i].len_bytes);
+        memcpy(pieces[i].data, data, pieces[i].len_bytes);
         data += pieces[i].len_bytes;
     }
     return count >= 0;

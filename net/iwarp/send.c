@@ -79,8 +79,8 @@ static bool has_failed(struct iwarp_qp *qp)
 static enum verbs_wc_status check_request(struct iwarp *iwarp, uint32_t slot,
                                           const struct rdma_wr *wr)
 {
-    enum verbs_wc_status status = iwarp_wr_check(wr);
-    struct rdma_stream_piece pieces[RDMA_SGES];
+    enum verbs_wc_status status = rdma_wr_check(wr);
+    struct rdma_piece pieces[RDMA_SGES];
     bool is_read = wr->opcode == VERBS_WR_READ;
 
     if (status != VERBS_WC_SUCCESS || wr->opcode == VERBS_WR_LOCAL_INV) {
@@ -89,9 +89,11 @@ static enum verbs_wc_status check_request(struct iwarp *iwarp, uint32_t slot,
     if (is_read && iwarp_qp(iwarp, slot)->attr.max_rd_atomic == 0) {
         return VERBS_WC_LOCAL_OPERATION; /* the peer serves no READ */
     }
-    if (iwarp_map_wr(iwarp, iwarp_rdma_qp(iwarp, slot)->pd, wr,
-                     is_read ? VERBS_ACCESS_LOCAL_WRITE : 0, 0,
-                     (uint32_t)iwarp_wr_length(wr), pieces) < 0) {
+    if (!wr->inline_data &&
+        rdma_wr_map(iwarp->objects, &iwarp->dram,
+                    iwarp_rdma_qp(iwarp, slot)->pd, wr,
+                    is_read ? VERBS_ACCESS_LOCAL_WRITE : 0, 0,
+                    (uint32_t)rdma_wr_length(wr), pieces) < 0) {
         return VERBS_WC_LOCAL_PROTECTION;
     }
     return VERBS_WC_SUCCESS;
@@ -153,7 +155,7 @@ static bool start_request(struct iwarp *iwarp, uint32_t slot)
     if (sent->status == VERBS_WC_SUCCESS && wr.opcode == VERBS_WR_LOCAL_INV) {
         sent->status = (uint8_t)local_invalidate(iwarp, slot, wr.inv_key);
     } else if (sent->status == VERBS_WC_SUCCESS) {
-        sent->len_bytes = (uint32_t)iwarp_wr_length(&wr);
+        sent->len_bytes = (uint32_t)rdma_wr_length(&wr);
         place_request(qp, sent);
     }
     tx->message_end = sent->end;

@@ -178,7 +178,7 @@ static bool check_source(struct iwarp *iwarp, uint32_t slot,
     if (read->len_bytes == 0) {
         return true;
     }
-    if (read->len_bytes > IWARP_MAX_MSG) {
+    if (read->len_bytes > RDMA_MSG_MAX) {
         return iwarp_refuse(fault, VERBS_WC_REMOTE_ACCESS,
                             RDMAP_PROTECT_BOUNDS);
     }

@@ -22,7 +22,7 @@
 
 #include "lib/bytes.h"
 #include "net/roce/roce.h"
-#include "net/verbs/rings.h"
+#include "net/verbs/work.h"
 #include "net/wire/bth.h"
 #include "net/wire/psn.h"
 #include "net/wire/roce_ext.h"

@@ -84,7 +84,7 @@ static enum roce_verdict check_length(struct roce_request *r)
     }
     if ((r->rx->flags & ROCE_RETH) &&
         (!reth_parse(&r->reth, r->rx->ext, RETH_LEN) ||
-         r->reth.dma_len_bytes > ROCE_MAX_MSG)) {
+         r->reth.dma_len_bytes > RDMA_MSG_MAX)) {
         return ROCE_RSP_INVALID;
     }
     if (r->rx->flags & ROCE_WRITE) {

@@ -57,36 +57,6 @@ void roce_request_undo(struct roce *roce, uint32_t slot,
 
 /* ---- Work requests. */
 
-/* The length of a work request; an invalid one exceeds ROCE_MAX_MSG. */
-static uint64_t wr_length(const struct rdma_wr *wr)
-{
-    uint64_t len = 0;
-
-    if (wr->opcode == VERBS_WR_LOCAL_INV) {
-        return 0;
-    }
-    if (wr->inline_data) {
-        return wr->inline_len;
-    }
-    for (uint32_t i = 0; i < wr->num_sge; i++) {
-        len += wr->sge[i].len_bytes;
-    }
-    return len;
-}
-
-/* The checks of an entry that apply to every opcode. */
-static enum verbs_wc_status wr_check(const struct rdma_wr *wr)
-{
-    if (wr->opcode > VERBS_WR_LOCAL_INV || wr->after_media != 0 ||
-        wr->pi_action != 0 || wr->num_sge > RDMA_SGES ||
-        wr->inline_len > RDMA_INLINE_MAX ||
-        (wr->inline_data && wr->opcode == VERBS_WR_READ)) {
-        return VERBS_WC_LOCAL_OPERATION;
-    }
-    return wr_length(wr) <= ROCE_MAX_MSG ? VERBS_WC_SUCCESS
-                                         : VERBS_WC_LOCAL_LENGTH;
-}
-
 /* LOCAL_INV is executed when it is started. */
 static enum verbs_wc_status local_invalidate(struct roce *roce, uint32_t slot,
                                              uint32_t key)
@@ -144,7 +114,7 @@ static bool start_next(struct roce *roce, uint32_t slot)
         .first_psn = req->next_psn,
         .wqe = (uint16_t)rqp->sq_next++,
         .opcode = wr.opcode,
-        .status = (uint8_t)wr_check(&wr),
+        .status = (uint8_t)rdma_wr_check(&wr),
         .signaled = wr.signaled,
     };
     if (sent->status != VERBS_WC_SUCCESS) {
@@ -154,7 +124,7 @@ static bool start_next(struct roce *roce, uint32_t slot)
         sent->status = (uint8_t)local_invalidate(roce, slot, wr.inv_key);
         return true;
     }
-    sent->len_bytes = (uint32_t)wr_length(&wr);
+    sent->len_bytes = (uint32_t)rdma_wr_length(&wr);
     sent->packets = roce_packets(sent->len_bytes, roce_mtu(qp));
     req->next_psn = psn_add(req->next_psn, sent->packets);
     req->reads = (uint8_t)(req->reads + (wr.opcode == VERBS_WR_READ));
@@ -163,59 +133,18 @@ static bool start_next(struct roce *roce, uint32_t slot)
 
 /* ---- Pieces of a request's memory. */
 
-struct piece {
-    uint8_t *data;
-    uint32_t len_bytes;
-};
-
-/*
- * Map bytes [offset, offset + len) of a scatter list.
- *
- * @return the number of pieces; -1 when a key, bounds or rights are invalid
- */
-static int map_pieces(const struct roce *roce, uint16_t pd,
-                      const struct rdma_wr *wr, unsigned int rights,
-                      uint32_t offset, uint32_t len,
-                      struct piece pieces[RDMA_SGES])
-{
-    int count = 0;
-
-    for (uint32_t i = 0; i < wr->num_sge && len != 0; i++) {
-        const struct rdma_sge *sge = &wr->sge[i];
-        uint32_t n;
-
-        if (offset >= sge->len_bytes) {
-            offset -= sge->len_bytes;
-            continue;
-        }
-        n = MIN(len, sge->len_bytes - offset);
-        pieces[count].data =
-            rdma_mr_map(roce->objects, &roce->dram, pd, sge->lkey, rights,
-                        sge->addr + offset, n);
-        if (pieces[count].data == NULL) {
-            return -1;
-        }
-        pieces[count++].len_bytes = n;
-        offset = 0;
-        len -= n;
-    }
-    return len == 0 ? count : -1;
-}
-
-/* Read the entry of a started request again, and check that it is unchanged. */
 static bool read_again(struct roce *roce, uint32_t slot,
                        const struct roce_sent *sent, struct rdma_wr *wr)
 {
-    return rdma_sq_read(roce_rdma_qp(roce, slot), &roce->dram, sent->wqe, wr) &&
-           wr->opcode == sent->opcode && wr_check(wr) == VERBS_WC_SUCCESS &&
-           wr_length(wr) == sent->len_bytes;
+    return rdma_wr_read_again(roce_rdma_qp(roce, slot), &roce->dram, sent->wqe,
+                              sent->opcode, sent->len_bytes, wr);
 }
 
 bool roce_request_place(struct roce *roce, uint32_t slot,
                         const struct roce_sent *sent, uint32_t offset,
                         const uint8_t *data, uint32_t len)
 {
-    struct piece pieces[RDMA_SGES];
+    struct rdma_piece pieces[RDMA_SGES];
     struct rdma_wr wr;
     int count;
 
@@ -223,8 +152,9 @@ bool roce_request_place(struct roce *roce, uint32_t slot,
         (len != 0 && roce_transfer_fails(roce, slot, true))) {
         return false;
     }
-    count = map_pieces(roce, roce_rdma_qp(roce, slot)->pd, &wr,
-                       VERBS_ACCESS_LOCAL_WRITE, offset, len, pieces);
+    count =
+        rdma_wr_map(roce->objects, &roce->dram, roce_rdma_qp(roce, slot)->pd,
+                    &wr, VERBS_ACCESS_LOCAL_WRITE, offset, len, pieces);
     for (int i = 0; i < count; i++) {
         memcpy(pieces[i].data, data, pieces[i].len_bytes);
         data += pieces[i].len_bytes;
@@ -273,23 +203,25 @@ static void emit_extended(const struct bth *bth, const struct rdma_wr *wr,
 static bool gather_payload(struct roce *roce, uint32_t slot,
                            const struct roce_sent *sent,
                            const struct rdma_wr *wr, uint32_t offset,
-                           uint32_t len, struct piece *pieces, int *count)
+                           uint32_t len, struct rdma_piece *pieces, int *count)
 {
     uint16_t pd = roce_rdma_qp(roce, slot)->pd;
 
     if (wr->inline_data) {
-        pieces[0] = (struct piece){
+        pieces[0] = (struct rdma_piece){
             (uint8_t *)(uintptr_t)wr->inline_bytes + offset, len};
         *count = 1;
         return true;
     }
     if (sent->opcode == VERBS_WR_READ) {
-        *count = map_pieces(roce, pd, wr, VERBS_ACCESS_LOCAL_WRITE, offset,
-                            sent->len_bytes - offset, pieces);
+        *count = rdma_wr_map(roce->objects, &roce->dram, pd, wr,
+                             VERBS_ACCESS_LOCAL_WRITE, offset,
+                             sent->len_bytes - offset, pieces);
     } else if (len != 0 && roce_transfer_fails(roce, slot, false)) {
         return false;
     } else {
-        *count = map_pieces(roce, pd, wr, 0, offset, len, pieces);
+        *count = rdma_wr_map(roce->objects, &roce->dram, pd, wr, 0, offset, len,
+                             pieces);
     }
     return *count >= 0;
 }
@@ -309,7 +241,7 @@ static bool next_asks_too(struct roce *roce, uint32_t slot,
            rdma_sq_read(rqp, &roce->dram, wqe, &next) && next.linked &&
            (next.opcode == VERBS_WR_SEND || next.opcode == VERBS_WR_SEND_INV ||
             next.opcode == VERBS_WR_WRITE) &&
-           wr_check(&next) == VERBS_WC_SUCCESS;
+           rdma_wr_check(&next) == VERBS_WC_SUCCESS;
 }
 
 /*
@@ -342,7 +274,7 @@ static enum verbs_wc_status build_packet(struct roce *roce, uint32_t slot,
     uint32_t offset = k * roce_mtu(qp);
     bool is_read = sent->opcode == VERBS_WR_READ;
     uint32_t len = roce_packet_len(sent->len_bytes, roce_mtu(qp), k);
-    struct piece pieces[RDMA_SGES];
+    struct rdma_piece pieces[RDMA_SGES];
     struct roce_route route;
     struct rdma_wr wr;
     uint8_t *ext;

@@ -33,7 +33,6 @@ enum {
     ROCE_ACK_EVERY = 64,          /* most packets from one AckReq to the next */
     ROCE_BURST = 32,              /* frames handed to a port at once */
     ROCE_QUANTUM = 8,             /* packets that a QP sends in its turn */
-    ROCE_MAX_MSG = 0x80000000u,   /* largest message: 2 GiB */
 };
 
 /* In the order of enum rnic_counter. */

@@ -2,4 +2,5 @@
 set(SOURCES
     objects.c
     rings.c
+    work.c
 )
