@@ -129,9 +129,9 @@ static enum roce_verdict check_send_access(struct roce_request *r)
         }
         /* A peer may invalidate only a region to which it has rights. */
         mr = rdma_mr_find(r->roce->objects, r->inv_key);
-        if (mr != NULL && (mr->pd != r->rqp->pd ||
-                           (mr->access & (VERBS_ACCESS_REMOTE_READ |
-                                          VERBS_ACCESS_REMOTE_WRITE)) == 0)) {
+        if (mr == NULL || mr->pd != r->rqp->pd ||
+            (mr->access &
+             (VERBS_ACCESS_REMOTE_READ | VERBS_ACCESS_REMOTE_WRITE)) == 0) {
             return ROCE_RSP_ACCESS;
         }
     }

@@ -62,8 +62,7 @@ static void accept_send(struct roce *roce, uint32_t slot,
         return;
     }
     if (with_inv) {
-        (void)(rdma_mr_find(roce->objects, r->inv_key) != NULL &&
-               rdma_mr_destroy(roce->objects, r->inv_key >> 8));
+        ASSERT(rdma_mr_destroy(roce->objects, r->inv_key >> 8));
     }
     resp->message = ROCE_BETWEEN;
     roce_complete_recv(roce, slot,

@@ -113,16 +113,20 @@ static void check_opcode(uint8_t opcode, enum place place)
     uint32_t psn = RAW_PSN + (place != BETWEEN);
     uint64_t malformed;
     struct raw_reply reply;
+    uint8_t ext[IETH_LEN];
 
+    ieth_emit(BED_REMOTE_KEY, ext);
     enter_place(bed, place, opcode == RC_WRITE_MIDDLE ? 3 * MTU : 2 * MTU);
     malformed = bed_counter(&bed->side[1], RNIC_COUNT_RX_MALFORMED);
-    raw_send(bed, &(struct raw){.opcode = opcode,
-                                .psn = psn,
-                                .ack_requested = true,
-                                .reth = whole_reth(opcode == RC_WRITE_FIRST
-                                                       ? 2 * MTU
-                                                       : natural_len(opcode)),
-                                .len = natural_len(opcode)});
+    raw_send(bed,
+             &(struct raw){
+                 .opcode = opcode,
+                 .psn = psn,
+                 .ack_requested = true,
+                 .ext = roce_opcodes[opcode].flags & ROCE_IETH ? ext : NULL,
+                 .reth = whole_reth(
+                     opcode == RC_WRITE_FIRST ? 2 * MTU : natural_len(opcode)),
+                 .len = natural_len(opcode)});
     if (opcode_fits(opcode, place)) {
         assert_true(raw_take(bed, &reply));
         assert_int_equal(reply.aeth.kind, AETH_ACK);
@@ -270,17 +274,29 @@ static void test_an_empty_write_needs_no_key(void **state)
 static void test_a_peer_may_invalidate_only_regions_it_has_rights_to(
     void **state)
 {
-    struct bed *bed = *state;
-    uint8_t ext[IETH_LEN];
+    static const uint32_t keys[] = {
+        BED_LOCAL_KEY,
+        BED_REMOTE_KEY + 1, /* of an earlier region, which is dead */
+        0,
+        0xffffffff,
+    };
 
-    recv_buffers(bed);
-    ieth_emit(BED_LOCAL_KEY, ext);
-    raw_send(bed, &(struct raw){.opcode = RC_SEND_ONLY_INVALIDATE,
-                                .psn = RAW_PSN,
-                                .ext = ext,
-                                .len = 4});
-    raw_expect(bed, AETH_NAK, AETH_NAK_REMOTE_ACCESS, RAW_PSN);
-    expect_error(bed, RNIC_WC_REMOTE_ACCESS);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        struct bed *bed = i == 0 ? *state : raw_bed(&(struct bed_path){0});
+        uint8_t ext[IETH_LEN];
+
+        recv_buffers(bed);
+        ieth_emit(keys[i], ext);
+        raw_send(bed, &(struct raw){.opcode = RC_SEND_ONLY_INVALIDATE,
+                                    .psn = RAW_PSN,
+                                    .ext = ext,
+                                    .len = 4});
+        raw_expect(bed, AETH_NAK, AETH_NAK_REMOTE_ACCESS, RAW_PSN);
+        expect_error(bed, RNIC_WC_REMOTE_ACCESS);
+        if (i != 0) {
+            bed_free(bed);
+        }
+    }
 }
 
 static void test_an_invalid_receive_buffer_is_an_operational_error(void **state)
