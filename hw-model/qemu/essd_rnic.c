@@ -297,8 +297,8 @@ static int essd_rnic_post_load(void *opaque, int version_id)
  */
 static const VMStateDescription essd_rnic_vmstate = {
     .name = TYPE_ESSD_RNIC,
-    .version_id = 4,
-    .minimum_version_id = 4,
+    .version_id = 5,
+    .minimum_version_id = 5,
     .post_load = essd_rnic_post_load,
     .fields = (const VMStateField[]){
         VMSTATE_UINT32_EQUAL(state_size, EssdRnicState,

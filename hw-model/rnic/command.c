@@ -131,6 +131,9 @@ static uint8_t cq_create(struct command *c)
         !is_record(c, cq.record)) {
         return RNIC_CMD_BAD_ADDRESS;
     }
+    for (unsigned int i = 0; i < RDMA_ENGINES; i++) {
+        c->objects->cqs_lost[i] &= ~(UINT64_C(1) << c->index);
+    }
     c->objects->cqs[c->index] = cq;
     return RNIC_CMD_OK;
 }

@@ -426,6 +426,9 @@ static bool transmit_all(struct rnic *rnic, uint64_t now_ns)
 
         more |= engine->ops->transmit(engine->ctx, BURSTS_A_RUN, now_ns);
     }
+    for (unsigned int i = 0; i < RDMA_ENGINES; i++) {
+        more |= rnic->state.objects.cqs_lost[i] != 0;
+    }
     return more;
 }
 

@@ -20,7 +20,7 @@
 enum {
     RNIC_HARTS = RDMA_EQS,
     RNIC_HART_REGS = 9,
-    RNIC_ENGINES = 2, /* transports: RoCE and iWARP */
+    RNIC_ENGINES = RDMA_ENGINES, /* transports: RoCE and iWARP */
 };
 
 struct rnic_hart {

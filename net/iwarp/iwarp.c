@@ -68,6 +68,7 @@ static bool take_turn(struct iwarp *iwarp, uint32_t slot)
 bool iwarp_transmit(struct iwarp *iwarp, unsigned int budget, uint64_t now_ns)
 {
     iwarp->now_ns = now_ns;
+    iwarp_settle(iwarp); /* RoCE may have overflowed a CQ of both */
     while (iwarp->state->count != 0) {
         uint32_t slot;
 

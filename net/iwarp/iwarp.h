@@ -168,7 +168,6 @@ struct iwarp_link {
 struct iwarp_state {
     struct iwarp_qp qps[RDMA_QPS];
     uint64_t counters[IWARP_COUNTERS];
-    uint64_t cqs_overflowed; /* BIT(cq): its QPs must go to ERROR */
     /* iwarp_reload() derives all fields below. */
     uint16_t first, last; /* queue of slots with work; valid with count */
     uint16_t count;

@@ -44,23 +44,12 @@ void iwarp_qp_event(struct iwarp *iwarp, uint32_t slot,
                   info);
 }
 
-/* A completion that finds no room ends its queue pair; the event comes once for
- * each CQ, whichever engine's queue pairs use it. */
 static void write_completion(struct iwarp *iwarp, uint16_t cq,
                              struct rdma_completion *completion)
 {
-    struct rdma_objects *o = iwarp->objects;
-
     completion->timestamp_ns = iwarp->now_ns;
-    if (rdma_cq_write(o, &iwarp->dram, cq, completion)) {
-        return;
-    }
-    iwarp->state->cqs_overflowed |= UINT64_C(1) << cq;
-    if (!o->cqs[cq].overflowed) {
-        o->cqs[cq].overflowed = true;
+    if (rdma_cq_complete(iwarp->objects, &iwarp->dram, cq, completion)) {
         iwarp_count(iwarp, IWARP_CQ_OVERFLOWS);
-        rdma_eq_write(o, &iwarp->dram, o->cqs[cq].hart, RDMA_EVENT_CQ_OVERFLOW,
-                      cq, 0);
     }
 }
 
@@ -269,27 +258,21 @@ void iwarp_leave(struct iwarp *iwarp, uint32_t slot)
 
 void iwarp_settle(struct iwarp *iwarp)
 {
-    uint64_t cqs = iwarp->state->cqs_overflowed;
+    uint64_t *lost = &iwarp->objects->cqs_lost[RDMA_ENGINE_IWARP];
 
     /* A flush may overflow further CQs, or the same one again: a queue pair
      * fails only once. */
-    while (cqs != 0) {
-        bool has_failed = false;
+    while (*lost != 0) {
+        uint64_t cqs = *lost;
 
-        iwarp->state->cqs_overflowed = 0;
+        *lost = 0;
         for (uint32_t slot = 0; slot < RDMA_QPS; slot++) {
-            const struct rdma_qp *rqp = iwarp_rdma_qp(iwarp, slot);
-
-            if (iwarp_has_qp(iwarp, slot) && rqp->state != VERBS_QPS_RESET &&
-                rqp->state != VERBS_QPS_ERROR &&
-                (cqs >> rqp->send_cq & 1 || cqs >> rqp->recv_cq & 1)) {
+            if (iwarp_has_qp(iwarp, slot) &&
+                rdma_qp_has_lost(iwarp_rdma_qp(iwarp, slot), cqs)) {
                 iwarp_qp_fail(iwarp, slot, VERBS_WC_LOCAL_OPERATION);
-                has_failed = true;
             }
         }
-        cqs = has_failed ? iwarp->state->cqs_overflowed : 0;
     }
-    iwarp->state->cqs_overflowed = 0;
 }
 
 /* ---- Commands. */
@@ -407,6 +390,7 @@ void iwarp_doorbell(struct iwarp *iwarp, uint32_t slot, uint64_t now_ns)
     iwarp->now_ns = now_ns;
     if (pi - rqp->sq_done > 1u << rqp->sq_size_log2) {
         iwarp_qp_fail(iwarp, slot, VERBS_WC_LOCAL_OPERATION);
+        iwarp_settle(iwarp);
         return;
     }
     if (pi - rqp->sq_done < rqp->sq_pi - rqp->sq_done) {

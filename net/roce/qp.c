@@ -32,18 +32,10 @@ bool roce_judge_transfer(struct roce *roce, uint32_t slot, bool is_to_dram)
 static void write_completion(struct roce *roce, uint16_t cq,
                              struct rdma_completion *completion)
 {
-    struct rdma_objects *o = roce->objects;
-
     completion->timestamp_ns = roce->now_ns;
-    if (rdma_cq_write(o, &roce->dram, cq, completion) ||
-        o->cqs[cq].overflowed) {
-        return;
+    if (rdma_cq_complete(roce->objects, &roce->dram, cq, completion)) {
+        roce_count(roce, ROCE_CQ_OVERFLOWS);
     }
-    o->cqs[cq].overflowed = true;
-    roce->state->cqs_overflowed |= UINT64_C(1) << cq;
-    roce_count(roce, ROCE_CQ_OVERFLOWS);
-    rdma_eq_write(o, &roce->dram, o->cqs[cq].hart, RDMA_EVENT_CQ_OVERFLOW, cq,
-                  0);
 }
 
 static void check_drained(struct roce *roce, uint32_t slot)
@@ -209,22 +201,21 @@ void roce_send_fail(struct roce *roce, uint32_t slot,
 
 void roce_settle(struct roce *roce)
 {
-    uint64_t cqs = roce->state->cqs_overflowed;
+    uint64_t *lost = &roce->objects->cqs_lost[RDMA_ENGINE_ROCE];
 
-    if (cqs == 0) {
-        return;
-    }
-    roce->state->cqs_overflowed = 0;
-    for (uint32_t slot = 0; slot < RDMA_QPS; slot++) {
-        const struct rdma_qp *qp = roce_rdma_qp(roce, slot);
+    /* A flush may overflow further CQs, or the same one again: a queue pair
+     * fails only once. */
+    while (*lost != 0) {
+        uint64_t cqs = *lost;
 
-        if (roce_has_qp(roce, slot) && qp->state != VERBS_QPS_RESET &&
-            (cqs >> qp->send_cq & 1 || cqs >> qp->recv_cq & 1)) {
-            roce_qp_fail(roce, slot, VERBS_WC_LOCAL_OPERATION);
+        *lost = 0;
+        for (uint32_t slot = 0; slot < RDMA_QPS; slot++) {
+            if (roce_has_qp(roce, slot) &&
+                rdma_qp_has_lost(roce_rdma_qp(roce, slot), cqs)) {
+                roce_qp_fail(roce, slot, VERBS_WC_LOCAL_OPERATION);
+            }
         }
     }
-    /* A flush may overflow further CQs; each does so once. */
-    roce_settle(roce);
 }
 
 void roce_qp_create(struct roce *roce, uint32_t slot)

@@ -202,7 +202,6 @@ _Static_assert((int)TIMERS_MAX >= (int)RDMA_QPS, "a deadline a slot");
 struct roce_state {
     struct roce_qp qps[RDMA_QPS];
     uint64_t counters[ROCE_COUNTERS];
-    uint64_t cqs_overflowed; /* BIT(cq): its QPs must go to ERROR */
     uint32_t window;         /* packets, at least 1; default ROCE_WINDOW */
     struct timers timers;    /* by QP slot */
     struct roce_ecn ecn;

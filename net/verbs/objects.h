@@ -70,7 +70,7 @@ struct rdma_mr {
 
 struct rdma_cq {
     bool exists;
-    bool overflowed; /* CQ_OVERFLOW has been raised */
+    bool overflowed; /* CQ_OVERFLOW has been raised; later losses are silent */
     uint8_t hart;
     uint8_t size_log2;
     uint16_t users; /* number of QPs; one that uses it twice counts twice */
@@ -136,6 +136,9 @@ struct rdma_qp {
     uint64_t sq_record; /* u32 producer index, firmware's */
 };
 
+/* The transports of queue pairs: net/verbs/engine.h. */
+enum rdma_engine_id { RDMA_ENGINE_ROCE, RDMA_ENGINE_IWARP, RDMA_ENGINES };
+
 struct rdma_objects {
     struct rdma_pd pds[RDMA_PDS];
     struct rdma_mr mrs[RDMA_MRS];
@@ -147,6 +150,9 @@ struct rdma_objects {
     struct rdma_neigh neighs[RDMA_NEIGHS];
     uint32_t harts_dirty;  /* BIT(h): there are new entries for hart h */
     uint32_t harts_urgent; /* BIT(h): one of them is urgent (see rings.c) */
+    /* BIT(cq): it has lost a completion, and this engine has yet to move the
+     * queue pairs that use it to ERROR. */
+    uint64_t cqs_lost[RDMA_ENGINES];
 };
 
 _Static_assert(RDMA_QPS <= 1 << RDMA_QPN_SLOT_BITS && RDMA_RQS >= RDMA_QPS,
@@ -156,6 +162,13 @@ _Static_assert(RDMA_QPS <= 1 << RDMA_QPN_SLOT_BITS && RDMA_RQS >= RDMA_QPS,
 static inline uint32_t rdma_qp_slot(uint32_t qpn)
 {
     return qpn & ((1u << RDMA_QPN_SLOT_BITS) - 1);
+}
+
+/* Whether a QP that is in use loses its completions in these CQs. */
+static inline bool rdma_qp_has_lost(const struct rdma_qp *qp, uint64_t cqs)
+{
+    return qp->state != VERBS_QPS_RESET && qp->state != VERBS_QPS_ERROR &&
+           (cqs >> qp->send_cq & 1 || cqs >> qp->recv_cq & 1);
 }
 
 /* The slot of an existing QP, or -1. */

@@ -216,6 +216,25 @@ void rdma_eq_write(struct rdma_objects *o, const struct rdma_dram *dram,
     o->harts_urgent |= BIT(hart);
 }
 
+bool rdma_cq_complete(struct rdma_objects *o, const struct rdma_dram *dram,
+                      uint16_t cq_index, const struct rdma_completion *c)
+{
+    struct rdma_cq *cq = &o->cqs[cq_index];
+
+    if (__builtin_expect(rdma_cq_write(o, dram, cq_index, c), 1)) {
+        return false;
+    }
+    for (unsigned int i = 0; i < RDMA_ENGINES; i++) {
+        o->cqs_lost[i] |= UINT64_C(1) << cq_index;
+    }
+    if (cq->overflowed) {
+        return false;
+    }
+    cq->overflowed = true;
+    rdma_eq_write(o, dram, cq->hart, RDMA_EVENT_CQ_OVERFLOW, cq_index, 0);
+    return true;
+}
+
 void rdma_ud_source_emit(const struct rdma_ud_source *source, uint8_t *buf)
 {
     memset(buf, 0, RNIC_UD_LEN);

@@ -116,6 +116,16 @@ MUST_USE bool rdma_cq_write(struct rdma_objects *o,
                             const struct rdma_dram *dram, uint16_t cq,
                             const struct rdma_completion *c);
 
+/**
+ * Write a completion.  If the queue has no room, the completion is lost, and
+ * all queue pairs that use the queue have to fail, whichever engine serves
+ * them: see rdma_objects.cqs_lost.
+ *
+ * @return whether CQ_OVERFLOW was raised, which happens once for each CQ
+ */
+bool rdma_cq_complete(struct rdma_objects *o, const struct rdma_dram *dram,
+                      uint16_t cq, const struct rdma_completion *c);
+
 /** Raise an event; dropped and counted when the hart's queue is full. */
 void rdma_eq_write(struct rdma_objects *o, const struct rdma_dram *dram,
                    uint8_t hart, enum rdma_event_type type, uint32_t index,

@@ -353,6 +353,23 @@ static void test_a_full_completion_queue_ends_its_pairs(void **state)
     assert_int_equal(count_wc(side, RNIC_WC_SUCCESS), 1u << BED_CQ_LOG2);
 }
 
+/* The event comes once, but each loss ends the pairs: the queue may have
+ * overflowed before, with those of iWARP for example. */
+static void test_a_queue_that_overflows_again_ends_its_pairs(void **state)
+{
+    struct bed *bed = *state;
+    struct bed_side *side = &bed->side[0];
+
+    bed_connect(bed, 0, &plain);
+    side->rnic->state.objects.cqs[0].overflowed = true;
+    for (unsigned int i = 0; i < (1u << BED_CQ_LOG2) + 1; i++) {
+        write_one(side, i);
+        bed_settle(bed);
+    }
+    assert_int_equal(bed_state(side, 0), RNIC_QPS_ERROR);
+    assert_int_equal(bed_counter(side, RNIC_COUNT_CQ_OVERFLOWS), 0);
+}
+
 /* One receive queue for two pairs, with an event when it runs low. */
 static void test_two_queue_pairs_share_a_receive_queue(void **state)
 {
