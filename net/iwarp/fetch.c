@@ -260,6 +260,7 @@ static bool make_fpdu(struct answer *answer, const struct message *message,
     count = find_payload(iwarp, answer->slot, message, &wr, offset, len,
                          fpdu->pieces + 1);
     if (count < 0) {
+        qp->lost_status = VERBS_WC_LOCAL_PROTECTION;
         return false;
     }
     fpdu->pieces[0] =
@@ -355,7 +356,8 @@ unsigned int iwarp_fetch(struct iwarp *iwarp, uint32_t slot, uint64_t offset,
     struct answer answer = {.iwarp = iwarp, .slot = slot, .pieces = pieces};
     uint32_t done = 0;
 
-    if (qp->stage != IWARP_OPEN && qp->stage != IWARP_TERMINATING) {
+    if ((qp->stage != IWARP_OPEN && qp->stage != IWARP_TERMINATING) ||
+        qp->lost_status != 0) {
         return 0;
     }
     while (done < len_bytes && answer.count < RDMA_STREAM_PIECES) {

@@ -93,10 +93,19 @@ void iwarp_complete_recv(struct iwarp *iwarp, uint32_t slot,
     write_completion(iwarp, rqp->recv_cq, completion);
 }
 
+/* How far the peer has what was announced of messages: a Terminate may be in
+ * the place of the rest of one. */
+static uint64_t acked_end(const struct iwarp_qp *qp)
+{
+    return qp->terminate_len != 0 ? MIN(qp->tx.acked, qp->terminate_first)
+                                  : qp->tx.acked;
+}
+
 void iwarp_complete_ready(struct iwarp *iwarp, uint32_t slot)
 {
     struct iwarp_qp *qp = iwarp_qp(iwarp, slot);
     struct iwarp_sender *tx = &qp->tx;
+    uint64_t acked = acked_end(qp);
 
     while (tx->head != tx->tail) {
         const struct iwarp_sent *sent = iwarp_sent_at(qp, tx->head);
@@ -109,7 +118,7 @@ void iwarp_complete_ready(struct iwarp *iwarp, uint32_t slot)
                 NULL);
             return;
         }
-        if (tx->acked < sent->end ||
+        if (acked < sent->end ||
             (sent->opcode == VERBS_WR_READ && !sent->is_answered)) {
             return;
         }
@@ -419,7 +428,7 @@ void iwarp_acked(struct iwarp *iwarp, uint32_t slot, uint32_t len_bytes,
     ASSERT(len_bytes <= qp->tx.announced - qp->tx.acked);
     qp->tx.acked += len_bytes;
     while (rx->read_head != rx->read_next &&
-           iwarp_read_at(qp, rx->read_head)->end <= qp->tx.acked) {
+           iwarp_read_at(qp, rx->read_head)->end <= acked_end(qp)) {
         rx->read_head++;
     }
     iwarp_complete_ready(iwarp, slot);

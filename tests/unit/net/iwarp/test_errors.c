@@ -566,7 +566,9 @@ struct plan {
     uint8_t opcode; /* that is refused */
     bool has_bad_crc;
     bool is_to_dram, is_from_dram; /* which transfers fail */
+    unsigned int only;             /* 0, or: the number of the one that fails */
     unsigned int asked;
+    unsigned int transfers;
 };
 
 static int judge_message(void *ctx, uint32_t qpn, uint8_t opcode)
@@ -586,10 +588,12 @@ static bool judge_fpdu(void *ctx, uint32_t qpn)
 
 static bool judge_transfer(void *ctx, uint32_t qpn, bool is_to_dram)
 {
-    const struct plan *plan = ctx;
+    struct plan *plan = ctx;
 
     assert_int_equal(qpn, IW_QPN);
-    return is_to_dram ? plan->is_to_dram : plan->is_from_dram;
+    plan->transfers++;
+    return (plan->only == 0 || plan->only == plan->transfers) &&
+           (is_to_dram ? plan->is_to_dram : plan->is_from_dram);
 }
 
 static void set_plan(struct iwarp_fault_hook *hook, struct plan *plan)
@@ -667,4 +671,93 @@ static void test_transfers_fail_on_demand(void **state)
     assert_int_equal(side->fetched, 0);
     assert_true(side->has_rst);
     expect_parity_error(RDMA_FROM_DRAM);
+}
+
+/* One segment has two FPDUs, and a rule hits the second one once. */
+static void test_a_transfer_that_fails_is_not_tried_again(void **state)
+{
+    struct plan plan = {.opcode = 99, .is_from_dram = true, .only = 2};
+    struct iwarp_fault_hook hook;
+
+    (void)state;
+    bed->no_mute = true;
+    set_plan(&hook, &plan);
+    iw_raw(bed);
+    iw_post(side, &(struct iw_wr){.opcode = VERBS_WR_SEND, .len = 4});
+    iw_send(side, &(struct iw_wr){.opcode = VERBS_WR_SEND, .len = 4});
+    assert_int_equal(side->fetched, mpa_fpdu_bytes(DDP_UNTAGGED_LEN + 4));
+    assert_true(side->has_rst);
+    expect_parity_error(RDMA_FROM_DRAM);
+}
+
+/* ---- Completions that find no room. */
+
+static void shrink_cq(void)
+{
+    side->objects->cqs[0].size_log2 = 1;
+}
+
+static void test_a_bad_index_flushes_and_settles_at_once(void **state)
+{
+    (void)state;
+    iw_raw(bed); /* mute: nothing is started */
+    for (unsigned int i = 0; i < 5; i++) {
+        iw_post(side, &(struct iw_wr){.opcode = VERBS_WR_SEND, .wr_id = i});
+    }
+    iw_ring(side);
+    shrink_cq();
+    side->sq_pi += 1u << IW_SQ_LOG2;
+    iw_ring(side);
+    assert_int_equal(iw_state(side), VERBS_QPS_ERROR);
+    assert_int_equal(iw_counter(side, IWARP_CQ_OVERFLOWS), 1);
+    assert_int_equal(side->objects->cqs_lost[RDMA_ENGINE_IWARP], 0);
+}
+
+/* Those of the other engine have to fail, too, and the other way round. */
+static void test_a_full_cq_ends_the_queue_pairs_of_both_engines(void **state)
+{
+    const struct ddp ddp = iw_send_ddp(1, 0, true);
+
+    (void)state;
+    iw_raw(bed);
+    iw_recv(side, 1, 0, BUFFER);
+    side->objects->cqs[0].pi = 1u << IW_CQ_LOG2; /* and nothing was taken */
+    iw_give_fpdu(bed, &ddp, zeros, 1);
+    assert_int_equal(iw_state(side), VERBS_QPS_ERROR);
+    assert_int_equal(side->objects->cqs_lost[RDMA_ENGINE_ROCE], 1);
+    (void)teardown(state);
+    (void)setup(state);
+    iw_raw(bed);
+    side->objects->cqs_lost[RDMA_ENGINE_IWARP] = 1;
+    iw_run(bed);
+    assert_int_equal(iw_state(side), VERBS_QPS_ERROR);
+}
+
+/* ---- A Terminate in the place of the rest of a message. */
+
+/* The window ends before the last FPDU of a WRITE.  The Terminate is longer
+ * than that FPDU, so its acknowledgement passes the end that the WRITE would
+ * have had. */
+static void test_a_terminate_is_not_the_rest_of_a_message(void **state)
+{
+    enum {
+        PAYLOAD = 1428, /* of a full FPDU of 1448 bytes */
+        FULL_FPDUS = IWARP_WINDOW / 1448,
+        REST = 40,
+    };
+
+    (void)state;
+    bed->no_mute = bed->holds_acks = true;
+    iw_raw(bed);
+    iw_send(side, &(struct iw_wr){.opcode = VERBS_WR_WRITE,
+                                  .wr_id = 7,
+                                  .len = FULL_FPDUS * PAYLOAD + REST});
+    assert_int_equal(side->fetched, FULL_FPDUS * 1448);
+    give_read(1, &(struct rdmap_read){.source_stag = 0x777, .len_bytes = 1});
+    assert_true(side->fetched >=
+                FULL_FPDUS * 1448 + mpa_fpdu_bytes(DDP_TAGGED_LEN + REST));
+    bed->holds_acks = false;
+    iw_run(bed);
+    assert_int_equal(iw_state(side), VERBS_QPS_ERROR);
+    iw_expect_wc(side, 7, VERBS_WC_FLUSHED);
 }
