@@ -55,6 +55,13 @@ static void commit_frame(void *ctx, const struct aoe_station *to, size_t len)
     net_ether_commit(&drive->net.stack, &ether, len);
 }
 
+static bool has_link(void *ctx, uint8_t port)
+{
+    const struct drive *drive = ctx;
+
+    return drive->net.stack.link_up[port];
+}
+
 static void receive_frame(void *ctx, const struct net_ether_rx *rx)
 {
     struct drive *drive = ctx;
@@ -102,7 +109,7 @@ void aoe_service_start(struct drive *drive, const struct drive_config *config)
     struct aoe_config aoe = {
         .target = drive->target,
         .trace = mgmt_trace(&drive->mgmt),
-        .ports = {drive, begin_frame, commit_frame},
+        .ports = {drive, begin_frame, commit_frame, has_link},
         .shelf = shelf_of(config),
         .portid = AOE_PORTID,
         .handle = verbs_local_key(&drive->net.verbs),

@@ -20,6 +20,7 @@ static const char *const counter_name[] = {
     [AOE_DROP_MASKED] = "dropped-masked",
     [AOE_DROP_FULL] = "dropped-full",
     [AOE_DROP_RETRY] = "dropped-for-retry",
+    [AOE_DROP_NO_LINK] = "dropped-no-link",
 };
 _Static_assert(ARRAY_LEN(counter_name) == AOE_COUNTERS,
                "every counter has a name");

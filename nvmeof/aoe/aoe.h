@@ -47,6 +47,10 @@ struct aoe_ports {
 
     /** Send the frame that begin() has returned.  @param len  of the payload */
     void (*commit)(void *ctx, const struct aoe_station *to, size_t len);
+
+    /** Whether frames can leave by a port.  If not, there is no room for them
+     * either, and answers are given up. */
+    bool (*has_link)(void *ctx, uint8_t port);
 };
 
 struct aoe_config {
@@ -84,6 +88,7 @@ enum aoe_counter {
     AOE_DROP_MASKED,   /* senders that are not in the mask list */
     AOE_DROP_FULL,     /* no slot was free */
     AOE_DROP_RETRY,    /* the target wants the host to try again */
+    AOE_DROP_NO_LINK,  /* answers to commands, by a port without a link */
     AOE_COUNTERS
 };
 

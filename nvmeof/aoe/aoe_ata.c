@@ -4,9 +4,12 @@
  * answer.
  *
  * Writes to the same blocks are executed in the order in which they arrived.  A
- * host repeats a write whose answer is late, with another tag.  The repetition
- * must not overtake the answer to the first one, after which the host may write
- * newer data.
+ * host repeats a write whose answer is late, with another tag.  After either
+ * answer it may write newer data, which then comes after both.
+ *
+ * A write that was executed holds up no other one, also if its answer finds no
+ * room: the host may repeat it by the other port because this one takes no
+ * frames.
  * Spec: AoEr11 section 3.1; ATA/ATAPI-7 chapter 6.
  */
 #include "nvmeof/aoe/aoe_state.h"
@@ -141,6 +144,11 @@ static bool is_to_be_repeated(uint16_t status)
     }
 }
 
+static bool has_link(const struct aoe *aoe, uint8_t port)
+{
+    return aoe->config.ports.has_link(aoe->config.ports.ctx, port);
+}
+
 /* Copy the data that the target gives to `to`, where the first bytes may be
  * already. */
 static void copy_pieces(const struct nvmf_transfer *nvmf, uint8_t *to)
@@ -202,7 +210,7 @@ static size_t emit_answer(const struct aoe_slot *slot, uint8_t *frame,
     return len + slot->ata.count * (size_t)AOE_SECTOR_LEN;
 }
 
-/* @return false when there is no room for the answer */
+/* @return false when there is no room for the answer now */
 static bool slot_answer(struct aoe_slot *slot)
 {
     struct aoe *aoe = slot->aoe;
@@ -221,11 +229,15 @@ static bool slot_answer(struct aoe_slot *slot)
         uint8_t *frame =
             aoe->config.ports.begin(aoe->config.ports.ctx, &slot->from);
 
-        if (frame == NULL) {
+        if (frame == NULL && has_link(aoe, slot->from.port)) {
             return false;
         }
         note_end(slot, error);
-        aoe_commit(aoe, &slot->from, emit_answer(slot, frame, error));
+        if (frame == NULL) {
+            aoe_note(aoe, slot->from.port, AOE_DROP_NO_LINK);
+        } else {
+            aoe_commit(aoe, &slot->from, emit_answer(slot, frame, error));
+        }
     }
     aoe_trace_end(slot, error, is_to_be_repeated(cqe.status));
     aoe_slot_enter(slot, AOE_SLOT_FREE);
@@ -239,8 +251,10 @@ static bool slot_answer(struct aoe_slot *slot)
 static bool must_follow(const struct aoe_slot *slot,
                         const struct aoe_slot *other)
 {
-    return other->state != AOE_SLOT_FREE && other != slot &&
-           other->ata.is_write && other->header.minor == slot->header.minor &&
+    return (other->state == AOE_SLOT_WAITS ||
+            other->state == AOE_SLOT_TARGET) &&
+           other != slot && other->ata.is_write &&
+           other->header.minor == slot->header.minor &&
            (int32_t)(other->order - slot->order) < 0 &&
            other->lba < slot->lba + slot->ata.count &&
            slot->lba < other->lba + other->ata.count;

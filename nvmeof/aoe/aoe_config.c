@@ -105,7 +105,7 @@ static bool is_asking(const struct aoe *aoe, const struct aoe_station *from)
 }
 
 /* Answer for the devices from broadcast->next on.
- * @return whether all of them have answered */
+ * @return false: some have not answered, and can later */
 static bool answer_for_devices(struct aoe *aoe, struct aoe_broadcast *broadcast,
                                unsigned int *left)
 {
@@ -122,7 +122,8 @@ static bool answer_for_devices(struct aoe *aoe, struct aoe_broadcast *broadcast,
             if (*left == 0 ||
                 !send_config(aoe, &broadcast->from, &broadcast->header,
                              (uint8_t)minor, broadcast->command)) {
-                return false;
+                return !aoe->config.ports.has_link(aoe->config.ports.ctx,
+                                                   broadcast->from.port);
             }
             (*left)--;
         }
@@ -134,18 +135,23 @@ static bool answer_for_devices(struct aoe *aoe, struct aoe_broadcast *broadcast,
 bool aoe_config_step(struct aoe *aoe)
 {
     unsigned int left = AOE_QUERY_ANSWERS;
-    unsigned int done = 0;
+    unsigned int count = aoe->query_count;
+    uint16_t kept = 0;
 
-    while (done < aoe->query_count &&
-           answer_for_devices(aoe, &aoe->queries[done], &left)) {
-        done++;
+    /* One whose port has no room does not hold up those of the other port. */
+    for (unsigned int i = 0; i < count; i++) {
+        struct aoe_broadcast *broadcast = &aoe->queries[i];
+
+        if (answer_for_devices(aoe, broadcast, &left)) {
+            continue;
+        }
+        if (kept != i) {
+            memmove(&aoe->queries[kept], broadcast, sizeof(*broadcast));
+        }
+        kept++;
     }
-    if (done != 0) {
-        aoe->query_count = (uint16_t)(aoe->query_count - done);
-        memmove(aoe->queries, aoe->queries + done,
-                aoe->query_count * sizeof(aoe->queries[0]));
-    }
-    return left != AOE_QUERY_ANSWERS || done != 0;
+    aoe->query_count = kept;
+    return left != AOE_QUERY_ANSWERS || kept != count;
 }
 
 static void broadcast_receive(struct aoe *aoe, const struct aoe_station *from,

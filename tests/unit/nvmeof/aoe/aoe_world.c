@@ -8,8 +8,8 @@ static uint8_t *world_begin(void *ctx, const struct aoe_station *to)
 {
     struct world *world = ctx;
 
-    (void)to;
-    if (world->room == 0) {
+    if (world->room == 0 || world->is_full[to->port] ||
+        world->no_link[to->port]) {
         return NULL;
     }
     memset(world->begun, 0xa5, sizeof(world->begun));
@@ -27,6 +27,11 @@ static void world_commit(void *ctx, const struct aoe_station *to, size_t len)
     frame->to = *to;
     frame->len = len;
     memcpy(frame->data, world->begun, len);
+}
+
+static bool world_has_link(void *ctx, uint8_t port)
+{
+    return !((struct world *)ctx)->no_link[port];
 }
 
 static void world_connected(void *ctx)
@@ -51,7 +56,7 @@ struct world *world_new_with(struct fake *fake)
     world->room = WORLD_FRAMES;
     world->config = (struct aoe_config){
         .target = world->fake->target,
-        .ports = {world, world_begin, world_commit},
+        .ports = {world, world_begin, world_commit, world_has_link},
         .mtu_bytes = {1500, 9000},
         .shelf = WORLD_SHELF,
         .exports = {0x3},

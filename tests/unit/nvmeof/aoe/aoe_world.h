@@ -28,6 +28,8 @@ struct world {
     struct aoe_config config;
     void *memory, *requests;
     unsigned int room; /* frames that the ports take before they are full */
+    bool is_full[AOE_PORTS]; /* it takes none */
+    bool no_link[AOE_PORTS]; /* it takes none, and its cable is pulled */
     unsigned int sent;
     struct world_frame frames[WORLD_FRAMES];
     uint8_t begun[WORLD_FRAME_LEN];

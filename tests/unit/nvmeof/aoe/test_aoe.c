@@ -650,6 +650,67 @@ static void test_answers_wait_for_room_at_the_port(void **state)
     assert_int_equal(aoe_slots_used(world->aoe), 0);
 }
 
+static void give_write(struct world *world, uint8_t port, uint8_t from,
+                       uint32_t tag, uint8_t value)
+{
+    fill_data(value);
+    world_send(world, port, from, frame,
+               world_ata(frame, 0, tag, WRITE_EXT, 7, 1, data));
+}
+
+/* A host has a card at each port.  One port takes no frames any more, so the
+ * host repeats its write by the other one. */
+static void test_an_answer_that_waits_holds_up_no_write(void **state)
+{
+    struct world *world = *state;
+
+    world->is_full[0] = true;
+    give_write(world, 0, A, 1, 0x11);
+    world_expect_silence(world);
+    assert_int_equal(aoe_slots_used(world->aoe), 1);
+    give_write(world, 1, B, 2, 0x11);
+    (void)expect_end(world, 2, 0x40, 0, 0);
+    give_write(world, 1, B, 3, 0x22); /* newer data */
+    (void)expect_end(world, 3, 0x40, 0, 0);
+    world->is_full[0] = false;
+    world_run(world);
+    (void)expect_end(world, 1, 0x40, 0, 0);
+    assert_int_equal(world->fake->blocks[0][7 * 512], 0x22);
+}
+
+static void test_answers_are_given_up_without_a_link(void **state)
+{
+    struct world *world = *state;
+
+    world->no_link[0] = true;
+    give_write(world, 0, A, 1, 0x11);
+    world_send(world, 0, A, frame,
+               world_ata(frame, 0, 2, READ_EXT, 7, 1, NULL));
+    assert_int_equal(aoe_slots_used(world->aoe), 0);
+    assert_int_equal(aoe_count(world->aoe, 0, AOE_DROP_NO_LINK), 2);
+    world->no_link[0] = false;
+    world_run(world);
+    world_expect_silence(world);
+    assert_int_equal(world->fake->blocks[0][7 * 512], 0x11);
+    /* It was executed, so its repetition is not. */
+    give_write(world, 0, A, 1, 0x11);
+    (void)expect_end(world, 1, 0x40, 0, 0);
+    assert_int_equal(aoe_count(world->aoe, 0, AOE_REPEATED), 1);
+}
+
+/* The cable is pulled while answers wait for room. */
+static void test_a_pulled_cable_ends_what_waits_for_room(void **state)
+{
+    struct world *world = *state;
+
+    world->is_full[0] = true;
+    give_write(world, 0, A, 1, 0x11);
+    assert_int_equal(aoe_slots_used(world->aoe), 1);
+    world->no_link[0] = true;
+    world_run(world);
+    assert_int_equal(aoe_slots_used(world->aoe), 0);
+}
+
 static void test_data_may_come_in_several_windows(void **state)
 {
     struct world *world = *state;

@@ -133,6 +133,28 @@ static void test_answers_to_a_discovery_go_on_when_there_is_room(void **state)
     world_expect_silence(world);
 }
 
+/* Neither by a port that has no room, nor by one whose cable is pulled. */
+static void test_a_discovery_that_waits_holds_up_no_other(void **state)
+{
+    struct world *world = *state;
+    size_t len = put_header(AOE_MINOR_ALL, AOE_CONFIG) + AOE_CONFIG_LEN;
+
+    for (unsigned int i = 0; i < 2; i++) {
+        world->is_full[0] = i == 0;
+        world->no_link[0] = i == 1;
+        world_send(world, 0, A, frame, len);
+        world_expect_silence(world);
+        world_send(world, 1, B, frame, len);
+        expect_config(world, 0, AOE_CONFIG_READ, "");
+        expect_config(world, 1, AOE_CONFIG_READ, "");
+        world_expect_silence(world);
+        assert_int_equal(world->aoe->query_count, i == 0 ? 1 : 0);
+    }
+    world->no_link[0] = false;
+    world_run(world);
+    world_expect_silence(world);
+}
+
 static void test_a_thousand_stations_discover_and_nobody_else_notices(
     void **state)
 {
