@@ -6,6 +6,7 @@
 #include "storage/ftl/ftl_checkpoint.h"
 #include "storage/ftl/ftl_internal.h"
 #include "storage/ftl/ftl_kinds.h"
+#include "storage/ftl/ftl_mount.h"
 #include "storage/ftl/ftl_trace.h"
 
 #include <string.h>
@@ -227,6 +228,7 @@ void ftl_init_slots(struct ftl *ftl)
 {
     uint16_t slot = 0;
 
+    ftl_list_init(&ftl->collection.lost, ftl->wait_links);
     for (unsigned int pool = 0; pool < FTL_POOLS; pool++) {
         uint32_t count = pool_slots(ftl, (enum ftl_pool)pool);
 
@@ -280,7 +282,6 @@ struct ftl *ftl_start(const struct ftl_config *config)
     planes = (size_t)ftl->layout.superblocks * config->geometry.dies;
     ftl->state = FTL_MOUNTING;
     ftl->is_volatile = true;
-    memset(ftl->mount.ignored, 0, ftl->layout.places / 8 + 1);
     memset(ftl->pad, 0, FTL_UNIT_DATA);
     memmove(ftl->factory_planes, config->bad_planes, planes);
     memcpy(ftl->bad_planes, config->bad_planes, planes);

@@ -170,10 +170,9 @@ void ftl_keep_forget(struct ftl *ftl)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Describe an empty buffer. */
+/* Begin to describe an empty buffer. */
 static void make_empty(struct ftl *ftl)
 {
-    uint32_t words = trim_words(ftl);
     size_t entries =
         (ftl->config.buffer_units + 1u) * sizeof(struct ftl_keep_entry);
 
@@ -183,11 +182,27 @@ static void make_empty(struct ftl *ftl)
     for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
         memset(ftl->keep.entries[i], 0, entries);
     }
-    for (uint32_t i = 0; i < words; i++) {
-        ftl_keep_write_trims(ftl, i, 0);
+    ftl->keep.phase = FTL_KEEP_EMPTIES;
+}
+
+uint32_t ftl_keep_empty(struct ftl *ftl, uint32_t items)
+{
+    struct ftl_keep *keep = &ftl->keep;
+    uint32_t first = keep->next_word, words = trim_words(ftl);
+    uint32_t end = first + MIN(words - first, items);
+
+    if (keep->phase != FTL_KEEP_EMPTIES) {
+        return 0;
     }
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    ftl_keep_write_heads(ftl);
+    for (; keep->next_word < end; keep->next_word++) {
+        ftl_keep_write_trims(ftl, keep->next_word, 0);
+    }
+    if (end == words) {
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        ftl_keep_write_heads(ftl);
+        keep->phase = FTL_KEEP_IN_USE;
+    }
+    return end - first;
 }
 
 /* Set all lost words of the description to zero, because a hart that reads a
@@ -210,7 +225,6 @@ void ftl_keep_start(struct ftl *ftl)
 
     keep->spare = ftl->config.buffer_units;
     keep->next_word = 0;
-    keep->phase = FTL_KEEP_IN_USE;
     clear_lost_words(ftl);
     if (!ftl->config.adopts) {
         make_empty(ftl);
@@ -391,15 +405,23 @@ bool ftl_keep_step(struct ftl *ftl)
 {
     struct ftl_keep *keep = &ftl->keep;
     uint32_t before = keep->next_word;
+    uint32_t words = trim_words(ftl);
 
     if (keep->phase == FTL_KEEP_IN_USE) {
         return false;
+    }
+    if (keep->phase == FTL_KEEP_EMPTIES) {
+        (void)ftl_keep_empty(ftl, FTL_TURN_ITEMS);
+        return true;
     }
     if (keep->phase == FTL_KEEP_ENTRIES) {
         adopt_entries(ftl);
         keep->phase = FTL_KEEP_TRIMS;
     }
-    while (keep->next_word < trim_words(ftl)) {
+    while (keep->next_word < words) {
+        if (keep->next_word - before == FTL_TURN_ITEMS) {
+            return true;
+        }
         if (!adopt_trims_of_word(ftl, keep->next_word)) {
             return keep->next_word != before;
         }

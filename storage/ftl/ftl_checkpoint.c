@@ -359,24 +359,32 @@ bool ftl_checkpoint_holds_rows(const struct ftl *ftl)
 /*
  * Find out whether the checkpoint is still the only record that the contents of
  * a logical unit are lost.  It is not needed any more when a host has
- * overwritten or trimmed each such unit, and this is on flash.
+ * overwritten or trimmed each such unit, and this is on flash.  Only a mount
+ * makes such units, so those that were looked at need not be looked at again.
+ * @param is_known  cleared when this needs more steps
  */
-static bool is_still_needed(const struct ftl *ftl)
+static bool is_still_needed(struct ftl *ftl, bool *is_known)
 {
+    uint32_t *i = &ftl->checkpoint.needed_from;
+    uint32_t end =
+        *i + MIN(ftl->config.logical_units - *i, (uint32_t)FTL_TURN_ITEMS);
+
     if (ftl->dirty[FTL_POOL_TRIM].count != 0) {
         return true;
     }
-    for (uint32_t i = 0; i < ftl->config.logical_units; i++) {
-        if (ftl_checkpoint_place(ftl, ftl->map[i]) == FTL_LOST_NOWHERE) {
+    for (; *i < end; ++*i) {
+        if (ftl_checkpoint_place(ftl, ftl->map[*i]) == FTL_LOST_NOWHERE) {
             return true;
         }
     }
-    return false;
+    *is_known = end == ftl->config.logical_units;
+    return !*is_known;
 }
 
 bool ftl_checkpoint_give_up(struct ftl *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
+    bool is_known = true;
 
     if (checkpoint->state == FTL_CHECKPOINT_DRAINING) {
         enter_state(ftl, FTL_CHECKPOINT_IDLE);
@@ -387,9 +395,10 @@ bool ftl_checkpoint_give_up(struct ftl *ftl)
         checkpoint->superblock == FTL_NOWHERE) {
         return false;
     }
-    checkpoint->is_needed = checkpoint->is_needed && is_still_needed(ftl);
+    checkpoint->is_needed =
+        checkpoint->is_needed && is_still_needed(ftl, &is_known);
     if (checkpoint->is_needed) {
-        return false;
+        return !is_known;
     }
     checkpoint->next = checkpoint->superblock;
     checkpoint->superblock = FTL_NOWHERE;

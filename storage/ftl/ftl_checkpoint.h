@@ -6,6 +6,23 @@
 #include "storage/ftl/ftl_layout.h"
 
 struct ftl;
+struct ftl_request;
+
+/* ---- ftl_checkpoint.c */
+/** Rows of a checkpoint that may be in progress at the same time. */
+uint32_t ftl_checkpoint_rows(const struct ftl_layout *layout);
+bool ftl_checkpoint_step(struct ftl *ftl);
+/** Whether no victim of garbage collection may be chosen or moved. */
+bool ftl_checkpoint_holds_collection(const struct ftl *ftl);
+/** Whether no other row may be programmed. */
+bool ftl_checkpoint_holds_rows(const struct ftl *ftl);
+bool ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
+                             enum ftl_flash_status status);
+/** Space is needed: erase the checkpoint. @return whether there was one, or
+ * this is not known yet */
+bool ftl_checkpoint_give_up(struct ftl *ftl);
+bool ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
+                              enum ftl_flash_status status);
 
 /** Number of pieces of a checkpoint. */
 uint32_t ftl_checkpoint_pieces(const struct ftl *ftl);

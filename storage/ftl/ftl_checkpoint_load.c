@@ -216,25 +216,23 @@ static void mark_units(struct ftl *ftl, uint32_t superblock, uint32_t row,
     }
 }
 
-/* Mark the places that no entry may name as if others had named them: those of
- * bad planes, and of the superblock that holds the checkpoint. */
-static void mark_forbidden_places(struct ftl *ftl)
+/* Mark the places of a superblock that no entry may name as if others had named
+ * them: those of bad planes, and all of the superblock that holds the
+ * checkpoint. */
+static void mark_forbidden_places(struct ftl *ftl, uint32_t superblock)
 {
     uint32_t dies = ftl->layout.geometry.dies;
     uint8_t all = (uint8_t)(BIT(ftl->layout.geometry.planes) - 1);
 
-    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
-        for (uint32_t die = 0; die < dies; die++) {
-            uint8_t planes = i == ftl->checkpoint.next
-                                 ? all
-                                 : all & ~ftl_mount_planes(ftl, i, die);
+    for (uint32_t die = 0; die < dies; die++) {
+        uint8_t planes = superblock == ftl->checkpoint.next
+                             ? all
+                             : all & ~ftl_mount_planes(ftl, superblock, die);
 
-            /* The rows of a die: see ftl_layout_row(). */
-            for (uint32_t row = die;
-                 planes != 0 && row < ftl->layout.superblock_rows;
-                 row += dies) {
-                mark_units(ftl, i, row, planes);
-            }
+        /* The rows of a die: see ftl_layout_row(). */
+        for (uint32_t row = die;
+             planes != 0 && row < ftl->layout.superblock_rows; row += dies) {
+            mark_units(ftl, superblock, row, planes);
         }
     }
 }
@@ -262,18 +260,68 @@ static bool is_entry_good(struct ftl *ftl, uint32_t number)
     return true;
 }
 
-/* Whether the map that was loaded is consistent, so that using it is safe.
- * This takes a large part of a mount's time, so the loop divides nothing. */
-static bool is_map_good(struct ftl *ftl)
+/*
+ * The map that was loaded must be consistent, so that using it is safe: mark,
+ * check, and remove the marks.  Then take the checkpoint over, or forget its
+ * map.  Each of these steps is done in parts, and returns whether it is done.
+ */
+static bool mark_places(struct ftl *ftl)
 {
-    bool is_good = true;
+    uint32_t *i = &ftl->mount.next_item;
 
-    mark_forbidden_places(ftl);
-    for (uint32_t i = 0; is_good && i < ftl->entries; i++) {
+    for (; *i < ftl->layout.superblocks; ++*i) {
+        if (!ftl_mount_take(ftl, ftl->layout.superblock_rows)) {
+            return false;
+        }
+        mark_forbidden_places(ftl, *i);
+    }
+    return true;
+}
+
+/* This takes a large part of a mount's time, so the loop divides nothing. */
+static bool check_entries(struct ftl *ftl)
+{
+    bool is_good = ftl->checkpoint.is_map_good;
+    uint32_t end = ftl_mount_part(ftl, ftl->entries);
+
+    for (uint32_t i = ftl->mount.next_item; is_good && i < end; i++) {
         is_good = is_entry_good(ftl, i);
     }
-    memset(ftl->valid, 0, ftl->layout.places / 8 + 1);
-    return is_good;
+    ftl->mount.next_item = end;
+    ftl->checkpoint.is_map_good = is_good;
+    return end == ftl->entries || !is_good;
+}
+
+static bool remove_marks(struct ftl *ftl)
+{
+    uint32_t first = ftl->mount.next_item;
+    uint32_t bytes = ftl->layout.places / 8 + 1;
+    uint32_t end = ftl_mount_part(ftl, bytes);
+
+    memset(ftl->valid + first, 0, end - first);
+    ftl->mount.next_item = end;
+    return end == bytes;
+}
+
+static bool set_versions(struct ftl *ftl)
+{
+    uint64_t key = ftl_checkpoint_key(ftl);
+    uint32_t end = ftl_mount_part(ftl, ftl->entries);
+
+    for (uint32_t *i = &ftl->mount.next_item; *i < end; ++*i) {
+        ftl->mount.versions[*i] = key;
+    }
+    return end == ftl->entries;
+}
+
+static bool forget_map(struct ftl *ftl)
+{
+    uint32_t first = ftl->mount.next_item;
+    uint32_t end = ftl_mount_part(ftl, ftl->entries);
+
+    memset(ftl->map + first, 0xff, (end - first) * sizeof(ftl->map[0]));
+    ftl->mount.next_item = end;
+    return end == ftl->entries;
 }
 
 uint64_t ftl_checkpoint_key(const struct ftl *ftl)
@@ -281,15 +329,11 @@ uint64_t ftl_checkpoint_key(const struct ftl *ftl)
     return ftl->mount.checkpoint_row << FTL_VERSION_SHIFT | FTL_ATTEMPTS_MAX;
 }
 
-/* Take over what has been loaded. @return false when it is damaged */
-static bool accept_checkpoint(struct ftl *ftl)
+/* Take over what has been loaded, except for the versions. */
+static void accept_checkpoint(struct ftl *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
-    uint64_t key;
 
-    if (!is_map_good(ftl)) {
-        return false;
-    }
     ftl_health_take_planes(ftl, checkpoint->planes);
     ftl->is_read_only |= checkpoint->was_read_only;
     ftl->has_marks |= checkpoint->had_marks;
@@ -306,11 +350,75 @@ static bool accept_checkpoint(struct ftl *ftl)
     ftl->mount.last_row = checkpoint->row;
     ftl->mount.last_normal_row = checkpoint->row;
     ftl->mount.checkpoint_row = checkpoint->row;
-    key = ftl_checkpoint_key(ftl);
-    for (uint32_t i = 0; i < ftl->entries; i++) {
-        ftl->mount.versions[i] = key;
+}
+
+static void enter_check(struct ftl *ftl, enum ftl_checkpoint_check next)
+{
+    ftl->checkpoint.check = (uint8_t)next;
+    ftl->mount.next_item = 0;
+}
+
+/* Go on with what has been loaded.
+ * @return whether the mount has done with all checkpoints */
+static bool step_check(struct ftl *ftl)
+{
+    struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
+
+    switch ((enum ftl_checkpoint_check)checkpoint->check) {
+    case FTL_CHECK_MARKS:
+        if (mark_places(ftl)) {
+            checkpoint->is_map_good = true;
+            enter_check(ftl, FTL_CHECK_ENTRIES);
+        }
+        break;
+    case FTL_CHECK_ENTRIES:
+        if (check_entries(ftl)) {
+            enter_check(ftl, FTL_CHECK_UNMARKS);
+        }
+        break;
+    case FTL_CHECK_UNMARKS:
+        if (!remove_marks(ftl)) {
+            break;
+        }
+        if (checkpoint->is_map_good) {
+            accept_checkpoint(ftl);
+        }
+        enter_check(ftl, checkpoint->is_map_good ? FTL_CHECK_VERSIONS
+                                                 : FTL_CHECK_FORGETS);
+        break;
+    case FTL_CHECK_VERSIONS:
+        if (set_versions(ftl)) {
+            enter_check(ftl, FTL_CHECK_NONE);
+            return true;
+        }
+        break;
+    case FTL_CHECK_FORGETS:
+        if (forget_map(ftl)) {
+            enter_check(ftl, FTL_CHECK_NONE);
+            if (!find_checkpoint(ftl, checkpoint->row)) {
+                checkpoint->next = FTL_NOWHERE;
+                return true;
+            }
+        }
+        break;
+    case FTL_CHECK_NONE:
+        break;
     }
-    return true;
+    return false;
+}
+
+/* Do so until the step has dealt with as much as it may. @return the same */
+static bool run_check(struct ftl *ftl)
+{
+    while (ftl->checkpoint.check != FTL_CHECK_NONE) {
+        if (step_check(ftl)) {
+            return true;
+        }
+        if (ftl->mount.turn_left == 0) {
+            break;
+        }
+    }
+    return false;
 }
 
 /*
@@ -335,6 +443,10 @@ bool ftl_checkpoint_load(struct ftl *ftl, bool *is_done)
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
     *is_done = false;
+    if (checkpoint->check != FTL_CHECK_NONE) {
+        *is_done = run_check(ftl);
+        return true;
+    }
     if (load_rows(ftl)) {
         return true;
     }
@@ -344,14 +456,7 @@ bool ftl_checkpoint_load(struct ftl *ftl, bool *is_done)
     if (begin_rebuilding(ftl)) {
         return true;
     }
-    if (is_loaded(ftl) && accept_checkpoint(ftl)) {
-        *is_done = true;
-        return true;
-    }
-    memset(ftl->map, 0xff, ftl->entries * sizeof(ftl->map[0]));
-    if (!find_checkpoint(ftl, checkpoint->row)) {
-        checkpoint->next = FTL_NOWHERE;
-        *is_done = true;
-    }
+    enter_check(ftl, is_loaded(ftl) ? FTL_CHECK_MARKS : FTL_CHECK_FORGETS);
+    *is_done = run_check(ftl);
     return true;
 }

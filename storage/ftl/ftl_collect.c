@@ -13,6 +13,7 @@
  * fault that makes all reads fail must not count.  If the unit still cannot be
  * read, it is given up: see ftl_move.c.
  */
+#include "storage/ftl/ftl_mount.h"
 #include "storage/ftl/ftl_trace.h"
 
 /* How often a stuck superblock is tried again because space is needed. */
@@ -356,7 +357,8 @@ static bool finish_victim(struct ftl *ftl)
     return true;
 }
 
-/* Find the next row that may be torn. @return false when there is none */
+/* Find the next row that may be torn. @return false when there is none, or it
+ * is not found yet */
 static bool find_suspect_row(struct ftl *ftl)
 {
     struct ftl_collection *collection = &ftl->collection;
@@ -368,6 +370,9 @@ static bool find_suspect_row(struct ftl *ftl)
 
         while (ftl->superblocks[collection->victim].is_suspect &&
                collection->next_row < ftl->layout.superblock_rows) {
+            if (!ftl_mount_take(ftl, 1)) {
+                return false;
+            }
             if (numbers[first + collection->next_row] > ftl->mount.settle_row) {
                 return true;
             }
@@ -394,6 +399,9 @@ bool ftl_collect_settle(struct ftl *ftl, bool *is_done)
         }
         any = true;
     }
+    if (collection->victim < ftl->layout.superblocks) {
+        return true;
+    }
     collection->next_row = ftl->layout.superblock_rows;
     if (collection->reads == 0 && collection->slots == 0) {
         collection->victim = FTL_NOWHERE;
@@ -408,7 +416,8 @@ void ftl_collect_stop(struct ftl *ftl)
     uint16_t index;
 
     while ((index = ftl_list_pop(&ftl->waiting[FTL_POOL_MOVE])) !=
-           FTL_LIST_END) {
+               FTL_LIST_END ||
+           (index = ftl_list_pop(&ftl->collection.lost)) != FTL_LIST_END) {
         ftl_slot_free(ftl, index);
     }
     ftl->collection = (struct ftl_collection){
@@ -418,6 +427,7 @@ void ftl_collect_stop(struct ftl *ftl)
         .num_due = ftl->collection.num_due,
         .has_emptied = true,
     };
+    ftl_list_init(&ftl->collection.lost, ftl->wait_links);
 }
 
 /* Whether the units of the victim that have been read, or the trims for which
@@ -498,6 +508,9 @@ bool ftl_collect_step(struct ftl *ftl)
         collection->has_read = false;
         ftl->is_full = false;
         any = true;
+    }
+    if (collection->lost.count != 0) {
+        return ftl_collect_find_lost(ftl) || any;
     }
     while (collection->next_row < ftl->layout.superblock_rows) {
         if (!ftl_collect_read_row(ftl)) {

@@ -29,6 +29,13 @@ enum {
      */
     FTL_SUSPECT_ROWS = 8,
     FTL_ROWS_AHEAD = FTL_SUSPECT_ROWS / 2,
+    /*
+     * Entries of the map, words of memory, or the like that one step deals with
+     * at most.  The map of a large array has millions of entries.  A loop over
+     * all of them would hold up everything else that the drive does, and the
+     * watchdog would bite on a busy computer.
+     */
+    FTL_TURN_ITEMS = 65536,
 
     /* Free superblocks that the host's stream leaves, and with which garbage
      * collection begins. */
@@ -307,6 +314,7 @@ struct ftl_op {
 enum { FTL_KEEP_COPIES = 2 };
 
 enum ftl_keep_phase {
+    FTL_KEEP_EMPTIES, /* Is made empty, because nothing is adopted. */
     FTL_KEEP_ENTRIES, /* Waits for the mount; then adopts the entries. */
     FTL_KEEP_TRIMS,   /* Does the trims again, until all are done. */
     FTL_KEEP_IN_USE,  /* Describes the write buffer of this start. */
@@ -317,7 +325,7 @@ struct ftl_keep {
     uint16_t spare;      /* the buffer of the host's pool that no slot has */
     uint64_t generation; /* the head's random number */
     uint64_t sequence;   /* of the newest entry */
-    uint32_t next_word;  /* TRIMS: index in `trims` */
+    uint32_t next_word;  /* EMPTIES, TRIMS: index in `trims` */
     /* One for each buffer of the host's pool. */
     struct ftl_keep_entry *entries[FTL_KEEP_COPIES];
     uint32_t *trims[FTL_KEEP_COPIES]; /* words for 16 logical units each */
@@ -351,14 +359,18 @@ struct ftl_collection {
     uint32_t victim; /* or FTL_NOWHERE */
     uint8_t cause;   /* enum ftl_cause: why this victim was chosen */
     uint32_t next_row;
-    uint32_t reads;   /* requests in progress */
-    uint32_t slots;   /* in use */
-    bool has_read;    /* units of the victim could be read */
-    uint32_t moved;   /* superblocks that were moved, counting only those of
-                       * which units could be read */
-    bool is_due_next; /* the next victim is one that moves soon */
-    bool has_emptied; /* some superblock may have become empty */
-    uint32_t num_due; /* superblocks that move soon */
+    uint32_t reads; /* requests in progress */
+    uint32_t slots; /* in use */
+    /* Of these, those of units that are given up: the map is searched for the
+     * entries that name them. */
+    struct ftl_list lost;
+    uint32_t next_entry; /* of the map, to be searched */
+    bool has_read;       /* units of the victim could be read */
+    uint32_t moved;      /* superblocks that were moved, counting only those of
+                          * which units could be read */
+    bool is_due_next;    /* the next victim is one that moves soon */
+    bool has_emptied;    /* some superblock may have become empty */
+    uint32_t num_due;    /* superblocks that move soon */
 };
 
 /* Scrubbing. */
@@ -372,6 +384,16 @@ struct ftl_scrub {
     uint64_t record_us; /* when the position is to be recorded again; 0 before
                          * the first row */
     bool is_reading;
+};
+
+/* What a mount does with a checkpoint that was loaded, one after another. */
+enum ftl_checkpoint_check {
+    FTL_CHECK_NONE,     /* It is still being loaded. */
+    FTL_CHECK_MARKS,    /* Marks the places that no entry may name. */
+    FTL_CHECK_ENTRIES,  /* Checks the entries of the map. */
+    FTL_CHECK_UNMARKS,  /* Removes all marks. */
+    FTL_CHECK_VERSIONS, /* Takes it over, and sets the versions of entries. */
+    FTL_CHECK_FORGETS,  /* Or: forgets the map, because it is not complete. */
 };
 
 enum ftl_checkpoint_state {
@@ -399,6 +421,11 @@ struct ftl_checkpoint {
     uint64_t row;        /* number: the checkpoint knows rows below it */
     uint32_t next_row;   /* to be loaded, in superblock `next` */
     bool rebuilds;       /* loading: only the rows of dead dies, from parity */
+    uint8_t check;       /* loading: enum ftl_checkpoint_check */
+    bool is_map_good;    /* loading: all entries so far are consistent */
+    /* is_needed: entries of the map before this one are not
+     * FTL_LOST_NOWHERE. */
+    uint32_t needed_from;
     struct ftl_stream writer; /* the rows that are written, and their parity */
     uint32_t pieces;          /* number of pieces written or loaded so far */
     uint8_t *is_taken;        /* one bit for each piece: it has been loaded */
@@ -429,8 +456,12 @@ enum ftl_mount_phase {
 };
 
 struct ftl_mount {
-    uint8_t phase;     /* enum ftl_mount_phase */
-    uint32_t next_die; /* whose scan has not begun */
+    uint8_t phase;        /* enum ftl_mount_phase */
+    uint32_t turn_left;   /* of the FTL_TURN_ITEMS of this step */
+    uint32_t next_item;   /* of a loop that takes several steps */
+    uint32_t next_region; /* PROBE: of memory, to be cleared before */
+    bool has_ignored;     /* `ignored` is valid */
+    uint32_t next_die;    /* whose scan has not begun */
     uint32_t next_page;
     uint32_t requests; /* in progress */
     bool is_old;       /* units of a layout that is not supported were found */
@@ -618,8 +649,6 @@ bool ftl_map_names(const struct ftl *ftl, uint32_t number, uint32_t place);
 bool ftl_map_expects(const struct ftl *ftl, const struct ftl_request *request,
                      uint32_t entry, uint32_t place,
                      const struct ftl_system *system);
-/** @return the entry of the map that names a place, or FTL_NOWHERE */
-uint32_t ftl_map_find(const struct ftl *ftl, uint32_t place);
 /** Note that a trim has made a place invalid. @param entry  may name no place
  */
 void ftl_map_trim_place(struct ftl *ftl, uint32_t entry);
@@ -700,6 +729,10 @@ bool ftl_slot_is_pool_durable(const struct ftl *ftl, enum ftl_pool pool,
 size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base);
 /** Find the buffer of the earlier start, or begin with an empty one. */
 void ftl_keep_start(struct ftl *ftl);
+/** Go on making it empty, if nothing is adopted.
+ * @param items  words of trims to deal with, at most
+ * @return how many were dealt with */
+uint32_t ftl_keep_empty(struct ftl *ftl, uint32_t items);
 /** Adopt what was found.  Call this when the flash is mounted.
  * @return whether anything was done */
 bool ftl_keep_step(struct ftl *ftl);
@@ -992,24 +1025,6 @@ void ftl_health_emit(const struct ftl *ftl, uint32_t page, uint8_t *data,
 void ftl_health_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
                       const uint8_t *meta);
 
-/* ---- ftl_mount*.c */
-/** Begin, or begin again; no request is in progress. */
-void ftl_mount_begin(struct ftl *ftl);
-/** The planes of a block and die that may hold something. */
-uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
-                         uint32_t die);
-bool ftl_mount_probe_done(struct ftl *ftl, struct ftl_request *request,
-                          enum ftl_flash_status status);
-/** Superblocks that a mount needs for its copies: see ftl.more_free. */
-uint32_t ftl_mount_more_free(const struct ftl *ftl);
-bool ftl_mount_step(struct ftl *ftl);
-bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
-                         enum ftl_flash_status status);
-bool ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
-                         enum ftl_flash_status status);
-bool ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
-                           enum ftl_flash_status status);
-
 /* ---- ftl_hold.c */
 /** Whether nothing is programmed now, because programs fail again and again
  * although the flash is intact.  Operations that wait until something is
@@ -1041,21 +1056,6 @@ void ftl_hold_note_row(struct ftl *ftl, const struct ftl_request *request,
 /** Another operation waits until its contents are on flash: allow programs once
  * more. */
 void ftl_hold_try_again(struct ftl *ftl);
-
-/* ---- ftl_checkpoint.c */
-/** Rows of a checkpoint that may be in progress at the same time. */
-uint32_t ftl_checkpoint_rows(const struct ftl_layout *layout);
-bool ftl_checkpoint_step(struct ftl *ftl);
-/** Whether no victim of garbage collection may be chosen or moved. */
-bool ftl_checkpoint_holds_collection(const struct ftl *ftl);
-/** Whether no other row may be programmed. */
-bool ftl_checkpoint_holds_rows(const struct ftl *ftl);
-bool ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
-                             enum ftl_flash_status status);
-/** Space is needed: erase the checkpoint. @return whether there was one */
-bool ftl_checkpoint_give_up(struct ftl *ftl);
-bool ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
-                              enum ftl_flash_status status);
 
 /* ---- ftl_collect.c: garbage collection */
 bool ftl_collect_step(struct ftl *ftl);
@@ -1096,6 +1096,9 @@ bool ftl_collect_waits_for_trims(const struct ftl *ftl);
 bool ftl_collect_read_row(struct ftl *ftl);
 bool ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
                            enum ftl_flash_status status);
+/** Units of the victim are given up: go on searching the map for the entries
+ * that name them. @return whether there are such units */
+bool ftl_collect_find_lost(struct ftl *ftl);
 /** A word of a unit that is moved was lost in DRAM: free the slot.  The unit is
  * read again later. */
 void ftl_collect_drop(struct ftl *ftl, uint16_t index);
@@ -1106,23 +1109,5 @@ bool ftl_wipe_step(struct ftl *ftl);
 /** An erasure, or a program into the keeper, has ended. */
 bool ftl_wipe_done(struct ftl *ftl, struct ftl_request *request,
                    enum ftl_flash_status status);
-
-/* ---- ftl_wipe_keep.c */
-/** @return a superblock, not before `first`, that may be the keeper, or
- * FTL_NOWHERE */
-uint32_t ftl_wipe_find_keeper(const struct ftl *ftl, uint32_t first);
-/** Program no more rows into the keeper, because an operation in it has failed
- * although the flash is intact. */
-void ftl_wipe_give_up_keeper(struct ftl *ftl);
-/** Whether the keeper holds all pages and the marker. */
-bool ftl_wipe_keeper_is_complete(const struct ftl *ftl);
-/**
- * Go on programming pages.
- * @param is_done  set when all are programmed, or the keeper is full
- * @return whether anything was done
- */
-bool ftl_wipe_keep_step(struct ftl *ftl, bool *is_done);
-void ftl_wipe_keep_done(struct ftl *ftl, const struct ftl_request *request,
-                        enum ftl_flash_status status);
 
 #endif

@@ -35,16 +35,6 @@ bool ftl_map_expects(const struct ftl *ftl, const struct ftl_request *request,
                          place);
 }
 
-uint32_t ftl_map_find(const struct ftl *ftl, uint32_t place)
-{
-    for (uint32_t i = 0; i < ftl->entries; i++) {
-        if (ftl_entry_place(ftl->map[i]) == place) {
-            return i;
-        }
-    }
-    return FTL_NOWHERE;
-}
-
 void ftl_map_trim_place(struct ftl *ftl, uint32_t entry)
 {
     uint32_t place = ftl_entry_place(entry);

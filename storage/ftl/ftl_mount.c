@@ -29,6 +29,98 @@
 
 #include <string.h>
 
+/* ---- Loops that take several steps. */
+
+bool ftl_mount_take(struct ftl *ftl, uint32_t items)
+{
+    struct ftl_mount *mount = &ftl->mount;
+    bool has_any = mount->turn_left != 0;
+
+    mount->turn_left -= MIN(mount->turn_left, items);
+    return has_any;
+}
+
+uint32_t ftl_mount_part(struct ftl *ftl, uint32_t count)
+{
+    struct ftl_mount *mount = &ftl->mount;
+    uint32_t items = MIN(count - mount->next_item, mount->turn_left);
+
+    mount->turn_left -= items;
+    return mount->next_item + items;
+}
+
+/* Memory that a mount clears. */
+struct region {
+    void *memory;
+    size_t len;
+    int value;
+};
+
+/* @return false when there is no region with this number */
+static bool find_region(struct ftl *ftl, uint32_t number, struct region *region)
+{
+    struct ftl_mount *mount = &ftl->mount;
+    size_t planes = (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies;
+    size_t place_bits = ftl->layout.places / 8 + 1;
+    const struct region regions[] = {
+        {ftl->map, ftl->entries * sizeof(ftl->map[0]), 0xff},
+        {ftl->valid, place_bits, 0},
+        {mount->unreadable, place_bits, 0},
+        {mount->row_numbers,
+         (size_t)ftl->layout.superblocks * ftl->layout.superblock_rows *
+             sizeof(mount->row_numbers[0]),
+         0},
+        {mount->used_planes, planes, 0},
+        {mount->partial_planes, planes, 0},
+        {mount->versions, ftl->entries * sizeof(mount->versions[0]), 0},
+        {mount->probes,
+         planes * ftl->layout.geometry.planes * sizeof(mount->probes[0]), 0},
+        /* Only the first time: the bits are valid until the mount has ended. */
+        {mount->ignored, mount->has_ignored ? 0 : place_bits, 0},
+    };
+
+    if (number >= ARRAY_LEN(regions)) {
+        return false;
+    }
+    *region = regions[number];
+    return true;
+}
+
+/* Go on clearing a region, by words. @return whether all of it is clear */
+static bool clear_region(struct ftl *ftl, const struct region *region)
+{
+    enum { WORD = 8 };
+    struct ftl_mount *mount = &ftl->mount;
+    uint32_t words = (uint32_t)((region->len + WORD - 1) / WORD);
+    size_t from = (size_t)mount->next_item * WORD;
+
+    mount->next_item = ftl_mount_part(ftl, words);
+    memset((uint8_t *)region->memory + from, region->value,
+           MIN(region->len, (size_t)mount->next_item * WORD) - from);
+    return mount->next_item == words;
+}
+
+/* Clear all that the mount enters. @return whether this is done */
+static bool clear_memory(struct ftl *ftl)
+{
+    struct ftl_mount *mount = &ftl->mount;
+    struct region region;
+
+    while (find_region(ftl, mount->next_region, &region)) {
+        if (!clear_region(ftl, &region)) {
+            return false;
+        }
+        mount->next_item = 0;
+        mount->next_region++;
+    }
+    mount->has_ignored = true;
+    if (ftl->config.is_capacity_estimated) {
+        return true; /* It is not known yet where the description is. */
+    }
+    (void)ftl_mount_take(ftl, ftl_keep_empty(ftl, mount->turn_left));
+    return ftl->keep.phase != FTL_KEEP_EMPTIES;
+}
+
 /* ---- Reading. */
 
 /* Begin requests of a kind, one for each die, that go on by themselves.
@@ -59,8 +151,12 @@ static bool start_dies(struct ftl *ftl, enum ftl_request_kind kind,
 static bool step_probe(struct ftl *ftl)
 {
     struct ftl_mount *mount = &ftl->mount;
-    bool any = start_dies(ftl, FTL_REQUEST_PROBE, ftl_mount_probe_block);
+    bool any;
 
+    if (!clear_memory(ftl)) {
+        return true;
+    }
+    any = start_dies(ftl, FTL_REQUEST_PROBE, ftl_mount_probe_block);
     if (mount->requests == 0 && mount->next_die == ftl->layout.geometry.dies) {
         mount->next_die = 0;
         mount->phase =
@@ -136,6 +232,20 @@ uint32_t ftl_mount_more_free(const struct ftl *ftl)
                : (FTL_SUSPECT_ROWS + wordlines - 1) / wordlines;
 }
 
+/* Count the valid units. @return whether all entries of the map are counted */
+static bool enter_entries(struct ftl *ftl)
+{
+    uint32_t end = ftl_mount_part(ftl, ftl->entries);
+
+    for (uint32_t *i = &ftl->mount.next_item; *i < end; ++*i) {
+        if (ftl_entry_place(ftl->map[*i]) != FTL_NOWHERE) {
+            ftl_map_set_valid(ftl, ftl->map[*i]);
+        }
+        ftl->checkpoint.is_needed |= ftl->map[*i] == FTL_LOST_NOWHERE;
+    }
+    return end == ftl->entries;
+}
+
 /*
  * Everything is read: set the state of each superblock.
  *
@@ -149,12 +259,6 @@ static void set_superblocks(struct ftl *ftl)
     uint64_t last = ftl->mount.last_normal_row;
     uint64_t margin = (uint64_t)FTL_SUSPECT_ROWS * ftl->layout.geometry.dies;
 
-    for (uint32_t i = 0; i < ftl->entries; i++) {
-        if (ftl_entry_place(ftl->map[i]) != FTL_NOWHERE) {
-            ftl_map_set_valid(ftl, ftl->map[i]);
-        }
-        ftl->checkpoint.is_needed |= ftl->map[i] == FTL_LOST_NOWHERE;
-    }
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         struct ftl_superblock *at = &ftl->superblocks[i];
 
@@ -208,7 +312,9 @@ static bool step_pages(struct ftl *ftl)
         ftl->state = FTL_FAILED;
     } else if (is_done) {
         ftl_capacity_decide(ftl);
-        set_superblocks(ftl);
+        if (!ftl->mount.is_in_vain && enter_entries(ftl)) {
+            set_superblocks(ftl);
+        }
     }
     return any;
 }
@@ -381,16 +487,6 @@ void ftl_mount_begin(struct ftl *ftl)
     disown_failed_rows(ftl);
     ftl_collect_stop(ftl);
     ftl->collection.num_due = 0;
-    memset(ftl->map, 0xff, ftl->entries * sizeof(ftl->map[0]));
-    memset(ftl->valid, 0, ftl->layout.places / 8 + 1);
-    memset(mount->unreadable, 0, ftl->layout.places / 8 + 1);
-    memset(mount->row_numbers, 0,
-           ftl->layout.superblocks * ftl->layout.superblock_rows *
-               sizeof(mount->row_numbers[0]));
-    memset(mount->used_planes, 0,
-           (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies);
-    memset(mount->partial_planes, 0,
-           (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies);
     ftl->free_superblocks = ftl->layout.superblocks;
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         ftl->superblocks[i] = (struct ftl_superblock){
@@ -399,12 +495,10 @@ void ftl_mount_begin(struct ftl *ftl)
         };
         ftl_superblock_measure(ftl, i);
     }
-    memset(mount->versions, 0, ftl->entries * sizeof(mount->versions[0]));
-    memset(mount->probes, 0,
-           (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies *
-               ftl->layout.geometry.planes * sizeof(mount->probes[0]));
     ftl->checkpoint.superblock = FTL_NOWHERE;
     ftl->checkpoint.next = FTL_NOWHERE;
+    ftl->checkpoint.check = FTL_CHECK_NONE;
+    ftl->checkpoint.needed_from = 0;
     ftl->checkpoint.opened = 0;
     ftl->checkpoint.is_needed = false;
     mount->checkpoint_row = 0;
@@ -412,6 +506,8 @@ void ftl_mount_begin(struct ftl *ftl)
     mount->has_unrebuilt = false;
     mount->has_capacity = false;
     mount->phase = FTL_MOUNT_PROBE;
+    mount->next_item = 0;
+    mount->next_region = 0;
     mount->next_die = 0;
     mount->next_page = 0;
     mount->last_row = 0;
@@ -469,6 +565,7 @@ bool ftl_mount_step(struct ftl *ftl)
     uint32_t before;
     bool any;
 
+    ftl->mount.turn_left = FTL_TURN_ITEMS;
     if (ftl->mount.is_in_vain) {
         if (is_waiting_for_flash(ftl)) {
             return false;

@@ -3,11 +3,39 @@
 #ifndef ESSD_FTL_MOUNT_H
 #define ESSD_FTL_MOUNT_H
 
+#include "storage/ftl/ftl_flash.h"
 #include "lib/util.h"
 
 struct ftl;
 struct ftl_request;
 struct ftl_system;
+
+/* ---- ftl_mount.c, and the ends of requests */
+/** Begin, or begin again; no request is in progress. */
+void ftl_mount_begin(struct ftl *ftl);
+/**
+ * Take the next part of a loop over `count` items, of which mount.next_item is
+ * the next one: as many as this step may still deal with.
+ * @return the end of the part; `count` when it is the last one
+ */
+uint32_t ftl_mount_part(struct ftl *ftl, uint32_t count);
+/** Take `items` of those that this step may deal with. @return false when none
+ * are left */
+bool ftl_mount_take(struct ftl *ftl, uint32_t items);
+/** The planes of a block and die that may hold something. */
+uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
+                         uint32_t die);
+bool ftl_mount_probe_done(struct ftl *ftl, struct ftl_request *request,
+                          enum ftl_flash_status status);
+/** Superblocks that a mount needs for its copies: see ftl.more_free. */
+uint32_t ftl_mount_more_free(const struct ftl *ftl);
+bool ftl_mount_step(struct ftl *ftl);
+bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
+                         enum ftl_flash_status status);
+bool ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
+                         enum ftl_flash_status status);
+bool ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
+                           enum ftl_flash_status status);
 
 /* ---- ftl_mount_probe.c */
 /**

@@ -126,6 +126,19 @@ static void resolve_entry(struct ftl *ftl, uint32_t number)
     }
 }
 
+/* Decide about all such entries. @return whether this is done */
+static bool resolve_entries(struct ftl *ftl)
+{
+    uint32_t end = ftl_mount_part(ftl, ftl->entries);
+
+    for (uint32_t *i = &ftl->mount.next_item; *i < end; ++*i) {
+        if (ftl_mount_is_unconfirmed(ftl, *i)) {
+            resolve_entry(ftl, *i);
+        }
+    }
+    return end == ftl->entries;
+}
+
 bool ftl_mount_repair_step(struct ftl *ftl, bool *is_done)
 {
     struct ftl_mount *mount = &ftl->mount;
@@ -140,16 +153,17 @@ bool ftl_mount_repair_step(struct ftl *ftl, bool *is_done)
         if (ftl->free_requests.count == 0) {
             return any;
         }
+        if (!ftl_mount_take(ftl, ftl->layout.row_units)) {
+            return true;
+        }
         any |= repair_row(ftl, mount->next_row++);
     }
     if (mount->requests != 0) {
         return any;
     }
-    for (uint32_t i = 0; i < ftl->entries; i++) {
-        if (ftl_mount_is_unconfirmed(ftl, i)) {
-            resolve_entry(ftl, i);
-        }
+    *is_done = resolve_entries(ftl);
+    if (*is_done) {
+        mount->next_item = 0;
     }
-    *is_done = true;
     return true;
 }

@@ -97,23 +97,31 @@ static bool take_system(struct ftl *ftl, uint16_t index, const uint8_t *bytes)
     return true;
 }
 
+/* Whether units may be given up.  They are not if more dies are dead than
+ * parity can replace. */
+static bool may_give_up(const struct ftl *ftl)
+{
+    return ftl->parity.num_dead <= (ftl->layout.has_parity ? 1U : 0U);
+}
+
+/* Have the map searched for the entry that names a unit that is given up. */
+static void find_later(struct ftl *ftl, uint16_t index)
+{
+    ftl_list_append(&ftl->collection.lost, index);
+    ftl->collection.next_entry = 0;
+}
+
 /*
  * Record that the contents of a unit are lost.  The record has the number of
  * the last row as its version.  What a host writes later is programmed in a row
  * with a larger number, and so has a later version.
+ * @param number  of the entry of the map
  * @return false when this is not possible now
  */
-static bool give_up_unit(struct ftl *ftl, uint16_t index)
+static bool give_up_unit(struct ftl *ftl, uint16_t index, uint32_t number)
 {
     struct ftl_slot *slot = &ftl->slots[index];
-    uint32_t number = ftl_map_find(ftl, slot->old_place);
 
-    if (number == FTL_NOWHERE ||
-        ftl->parity.num_dead > (ftl->layout.has_parity ? 1U : 0U)) {
-        /* The unit is being overwritten, or more dies are dead than parity can
-         * replace. */
-        return false;
-    }
     if (number >= ftl->config.logical_units) {
         /* DRAM has the contents of the page: write the page again. */
         uint16_t page = ftl_trim_touch_page(ftl, number);
@@ -148,7 +156,8 @@ static void refuse_unit(struct ftl *ftl, uint16_t index, bool is_lost)
         if (ftl_mount_is_settling(ftl)) {
             ftl_mount_ignore(ftl, slot->old_place);
         } else if (is_lost && superblock->retries == FTL_STUCK_RETRIES &&
-                   give_up_unit(ftl, index)) {
+                   may_give_up(ftl)) {
+            find_later(ftl, index);
             return;
         } else {
             superblock->is_stuck = true;
@@ -156,6 +165,64 @@ static void refuse_unit(struct ftl *ftl, uint16_t index, bool is_lost)
     }
     ftl->collection.slots--;
     ftl_slot_free(ftl, index);
+}
+
+/* A unit is not given up now: try again later, if it is still needed. */
+static void keep_unit(struct ftl *ftl, uint16_t index)
+{
+    uint32_t place = ftl->slots[index].old_place;
+
+    ftl->superblocks[ftl_place_superblock(&ftl->layout, place)].is_stuck |=
+        ftl_map_is_valid(ftl, place);
+    ftl_collect_drop(ftl, index);
+}
+
+/* @return the unit that is given up and is at this place, or FTL_LIST_END */
+static uint16_t find_lost(const struct ftl *ftl, uint32_t place)
+{
+    const struct ftl_list *lost = &ftl->collection.lost;
+    uint16_t index = lost->head;
+
+    while (index != FTL_LIST_END && ftl->slots[index].old_place != place) {
+        index = lost->links[index].next;
+    }
+    return index;
+}
+
+bool ftl_collect_find_lost(struct ftl *ftl)
+{
+    struct ftl_collection *collection = &ftl->collection;
+    uint32_t first = collection->victim * ftl->layout.superblock_units;
+    uint32_t left = FTL_TURN_ITEMS;
+    uint16_t index;
+
+    if (collection->reads != 0) {
+        return false; /* They may find more such units. */
+    }
+    for (; left != 0 && collection->lost.count != 0 &&
+           collection->next_entry < ftl->entries;
+         collection->next_entry++, left--) {
+        uint32_t entry = collection->next_entry;
+        uint32_t place = ftl_entry_place(ftl->map[entry]);
+
+        if (place - first >= ftl->layout.superblock_units) {
+            continue; /* It is not in the victim. */
+        }
+        left -= MIN(left - 1, collection->lost.count);
+        index = find_lost(ftl, place);
+        if (index != FTL_LIST_END) {
+            ftl_list_remove(&collection->lost, index);
+            if (!give_up_unit(ftl, index, entry)) {
+                keep_unit(ftl, index);
+            }
+        }
+    }
+    /* No entry names the others: they are being overwritten. */
+    while (collection->next_entry == ftl->entries &&
+           (index = ftl_list_pop(&collection->lost)) != FTL_LIST_END) {
+        keep_unit(ftl, index);
+    }
+    return true;
 }
 
 void ftl_collect_drop(struct ftl *ftl, uint16_t index)

@@ -13,6 +13,7 @@
  * others, but stays unused after the wipe.
  */
 #include "storage/ftl/ftl_trace.h"
+#include "storage/ftl/ftl_wipe_keep.h"
 
 #include <string.h>
 

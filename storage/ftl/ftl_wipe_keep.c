@@ -12,6 +12,7 @@
  * leaves nothing that capacitors would have had to save.
  */
 #include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_wipe_keep.h"
 
 /* The marker is programmed like a page. */
 static uint32_t count_pages(const struct ftl *ftl)

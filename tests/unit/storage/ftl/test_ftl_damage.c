@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "storage/ftl/ftl_checkpoint.h"
 #include "storage/ftl/ftl_internal.h"
 #include "storage/ftl/ftl_mount.h"
 #include "lib/random.h"
