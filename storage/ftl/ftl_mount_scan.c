@@ -411,22 +411,31 @@ static bool is_old(const struct ftl_request *request, uint32_t index)
            ftl_system_is_old(request->system[index]);
 }
 
-/* Take over a unit that was read, or note that it could not be read. */
+/*
+ * Take over a unit that was read, or note that it could not be read.  A unit of
+ * a dead die that was rebuilt, but is not of this row, was rebuilt wrongly: it
+ * could not be read.
+ */
 static void scan_unit(struct ftl *ftl, const struct ftl_request *request,
                       uint32_t index)
 {
     uint32_t place = request->row * ftl->layout.row_units +
                      ftl_layout_index(&ftl->layout, &request->units[index]);
+    uint8_t status = request->units[index].status;
+    bool is_of_dead_die = ftl->parity.dead_dies[request->flash.die];
+    bool is_ignored = (ftl->mount.ignored[place / 8] & BIT(place % 8)) != 0;
+    bool is_noted;
 
-    if (request->units[index].status == FTL_UNIT_UNCORRECTABLE) {
-        ftl->mount.unreadable[place / 8] |= (uint8_t)BIT(place % 8);
-        ftl->mount.has_unrebuilt |= ftl->parity.dead_dies[request->flash.die];
-    }
     ftl->mount.is_old |= is_old(request, index);
     ftl->superblocks[request->flash.block].is_spoilt |=
-        request->units[index].status == FTL_UNIT_GOOD &&
-        ftl_system_is_spoilt(request->system[index]);
-    (void)ftl_mount_note_unit(ftl, request, index);
+        status == FTL_UNIT_GOOD && ftl_system_is_spoilt(request->system[index]);
+    is_noted = ftl_mount_note_unit(ftl, request, index);
+    if (status == FTL_UNIT_UNCORRECTABLE ||
+        (status == FTL_UNIT_GOOD && is_of_dead_die && !is_noted &&
+         !is_ignored)) {
+        ftl->mount.unreadable[place / 8] |= (uint8_t)BIT(place % 8);
+        ftl->mount.has_unrebuilt |= is_of_dead_die;
+    }
 }
 
 /* Whether a unit holds parity.  A mount needs none of it. */

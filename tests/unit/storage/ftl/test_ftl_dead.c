@@ -804,3 +804,58 @@ static void test_a_superblock_without_a_die_is_not_half_erased(void **state)
     free(moved.map);
     bed_free(bed);
 }
+
+/* ---- Rows of a dead die that are rebuilt, but not in any plane without doubt.
+ */
+
+/* A drive whose planes have failed: `planes[die]` of each die in all blocks. */
+static struct bed *new_without_planes(const uint8_t *planes)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+
+    config.geometry.dies = 6;
+    config.geometry.wordlines = 3;
+    config.geometry.blocks = 32;
+    config.checkpoint_superblocks = 0;
+    config.seed = 2; /* No factory mark moves parity to dies 4 and 5. */
+    bed = bed_new(&config);
+    for (uint32_t i = 0; i < config.geometry.blocks; i++) {
+        for (uint32_t die = 0; die < config.geometry.dies; die++) {
+            ftl_health_note_failure(bed->ftl, i, die, planes[die]);
+        }
+    }
+    bed->ftl->has_work = true;
+    bed_settle(bed);
+    assert_false(ftl_is_read_only(bed->ftl));
+    fill_medium(bed);
+    bed_use(bed, 3, 100);
+    bed_wait_all(bed);
+    bed_flush(bed);
+    bed_settle(bed);
+    bed_stop(bed);
+    return bed;
+}
+
+/*
+ * In each plane of the dead die's rows, one unit of the stripe is left out.  So
+ * no unit shows which number a row has, and only a second pass of the mount,
+ * which knows the planes, can tell.  With fewer wordlines than dies, the dead
+ * die has no parity, whose units can never be rebuilt and so would have the
+ * mount begin again in any case.
+ */
+static void test_a_mount_begins_again_if_no_unit_shows_the_row_number(
+    void **state)
+{
+    static const uint8_t all_of_a_die[] = {0, 0, 0, 0xf, 0, 0};
+    static const uint8_t one_of_each[] = {1, 2, 4, 8, 0, 0};
+    struct bed *bed = new_without_planes(all_of_a_die);
+
+    (void)state;
+    check_without_die(bed, 4);
+    check_without_die(bed, 5);
+    bed_free(bed);
+    bed = new_without_planes(one_of_each);
+    check_without_die(bed, 4);
+    bed_free(bed);
+}
