@@ -298,7 +298,7 @@ static bool take_step(void)
     return any;
 }
 
-static void settle(void)
+static void settle_flash(void)
 {
     while (take_step()) {
     }
@@ -312,7 +312,7 @@ static void mount_flash(void)
     ftl = ftl_start(&config);
     assert_non_null(ftl);
     check_count("The start");
-    settle();
+    settle_flash();
     assert_int_equal(ftl_state(ftl), FTL_READY);
     assert_false(ftl_is_adopting(ftl));
     assert_false(ftl_is_read_only(ftl));
@@ -398,7 +398,7 @@ static void check_units(uint8_t value)
 static void stop_drive(void)
 {
     ftl_stop(ftl);
-    settle();
+    settle_flash();
     assert_true(ftl_is_stopped(ftl) &&
                 ftl->checkpoint.superblock != FTL_NOWHERE);
 }
@@ -481,14 +481,14 @@ static void test_no_step_that_gives_units_up_searches_the_whole_map(
     catch_accesses();
     use_units(3);
     ftl_complete_stripes(ftl);
-    settle();
+    settle_flash();
     superblock = ftl_place_superblock(&ftl->layout, ftl->map[last_unit()]);
     assert_int_equal(ftl->superblocks[superblock].state, FTL_SUPERBLOCK_CLOSED);
     damage_rows(superblock, 0, ROWS);
     ftl->superblocks[superblock].retries = FTL_STUCK_RETRIES;
     ftl_collect_move_soon(ftl, superblock, FTL_CAUSE_SCRUB);
     ftl->has_work = true;
-    settle();
+    settle_flash();
     flush_writes();
     assert_true(ftl->counters.lost_units >= ROW_UNITS);
     assert_true(ftl_is_lost(ftl->map[last_unit()]));
@@ -514,7 +514,7 @@ static void test_no_step_that_gives_the_checkpoint_up_looks_at_the_whole_map(
         calls++;
     } while (ftl->checkpoint.state == FTL_CHECKPOINT_IDLE);
     assert_in_range(calls, 2, 1000);
-    settle();
+    settle_flash();
 }
 
 static void test_no_step_of_a_wipe_touches_the_whole_map(void **state)
@@ -525,7 +525,7 @@ static void test_no_step_of_a_wipe_touches_the_whole_map(void **state)
     catch_accesses();
     flash.owner.done = end_io;
     assert_true(ftl_wipe(ftl, &flash.owner));
-    settle();
+    settle_flash();
     assert_int_equal(flash.ended, before + 1);
     assert_int_equal(flash.status, MEDIA_OK);
     check_unit(0, 0);
