@@ -27,8 +27,8 @@ static bool rst_send(struct tcp *tcp, uint16_t index)
 {
     const struct tcp_node *node = &tcp->nodes[index];
     struct tcp_header header = index < tcp_first_half(tcp)
-                                   ? tcp_conn_rst(&tcp->conns[index])
-                                   : tcp_half_rst(tcp_half(tcp, index));
+                                   ? tcp_conn_rst(tcp, &tcp->conns[index])
+                                   : tcp_half_rst(tcp, tcp_half(tcp, index));
 
     return tcp_user_has_room(tcp, node->route) &&
            tcp_bare_send(tcp, &node->ends, node->route, TCP_NO_ID, &header);
@@ -75,7 +75,7 @@ void tcp_refuse(struct tcp *tcp, uint32_t id, uint64_t now_us)
     }
     node = &tcp->nodes[index];
     if (tcp_reset_allowed(tcp, &node->ends, node->route)) {
-        header = tcp_half_rst(tcp_half(tcp, index));
+        header = tcp_half_rst(tcp, tcp_half(tcp, index));
         tcp_answer(tcp, &node->ends, node->route, &header);
     }
     node_end(tcp, index);

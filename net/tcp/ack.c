@@ -45,6 +45,9 @@ static void update_window(struct tcp *tcp, struct tcp_conn *conn,
     }
     if (conn->snd_wnd == 0 && window != 0) {
         conn->backoff = 0; /* the pauses between probes end */
+        tcp_idle_restart(tcp, conn, 1);
+    }
+    if (window > conn->snd_wnd) {
         conn->window_probe_due = false;
     }
     if ((conn->snd_wnd == 0) != (window == 0)) {
@@ -67,6 +70,10 @@ static void update_window(struct tcp *tcp, struct tcp_conn *conn,
  * later the comparison would be wrong. */
 static void forget_passed(struct tcp_conn *conn)
 {
+    if (conn->mss_sent && !conn->mss_proven &&
+        !seq_before(conn->snd_una, conn->mss_end)) {
+        conn->mss_proven = true;
+    }
     if (conn->was_reduced && seq_after(conn->snd_una, conn->reduced_at)) {
         conn->was_reduced = false;
     }
@@ -89,6 +96,7 @@ static uint32_t advance_una(struct tcp *tcp, struct tcp_conn *conn,
     conn->una_offset += len;
     tcp_progress_by(tcp, conn, len);
     conn->backoff = 0;
+    conn->probe_due = false; /* RFC 8985 section 7.2: its time begins anew */
     forget_passed(conn);
     after = MIN(conn->una_offset, conn->queued);
     if (after != before) {
@@ -126,8 +134,9 @@ static void take_acknowledgement(struct tcp *tcp, struct tcp_conn *conn,
     uint32_t window = conn->snd_wnd;
     bool is_twice = has_dsack(rx) && conn->has_sack;
     bool has_advanced = seq_after(rx->header.ack, una);
+    uint32_t acked = has_advanced ? rx->header.ack - una : 0;
     uint32_t delivered = 0;
-    bool has_lost;
+    struct tcp_delivery delivery;
 
     update_window(tcp, conn, rx, has_advanced);
     if (has_advanced) {
@@ -147,20 +156,22 @@ static void take_acknowledgement(struct tcp *tcp, struct tcp_conn *conn,
     if (is_marked(conn, rx) && conn->recovery == TCP_OPEN) {
         delivered = 0; /* no reason to send more (RFC 3168 section 6.1.2) */
     }
-    has_lost = tcp_rack_detect(tcp, conn);
-    if (has_lost) {
-        tcp_recovery_enter(tcp, conn);
+    delivery = (struct tcp_delivery){delivered, has_advanced,
+                                     tcp_rack_detect(tcp, conn)};
+    if (delivery.has_lost) {
+        tcp_recovery_enter(tcp, conn, acked);
     }
     if (has_advanced || delivered != 0) {
-        tcp_recovery_ack(tcp, conn, delivered, has_advanced);
+        tcp_recovery_ack(tcp, conn, &delivery);
     }
-    if (has_lost && conn->recovery == TCP_OPEN) {
+    if (delivery.has_lost && conn->recovery == TCP_OPEN) {
         /* A recovery has just ended; what is lost was sent during it, which is
          * a new loss (RFC 5681 section 4.3). */
-        tcp_recovery_enter(tcp, conn);
-        tcp_recovery_ack(tcp, conn, 0, false);
+        delivery = (struct tcp_delivery){.has_lost = true};
+        tcp_recovery_enter(tcp, conn, 0);
+        tcp_recovery_ack(tcp, conn, &delivery);
     }
-    tcp_rtx_arm(tcp, conn, has_advanced || delivered != 0);
+    tcp_rtx_arm(tcp, conn, has_advanced); /* RFC 6298 section 5.3 */
 }
 
 bool tcp_ack_input(struct tcp *tcp, struct tcp_conn *conn,

@@ -36,8 +36,10 @@ bool tcp_reset_allowed(struct tcp *tcp, const struct tcp_ends *ends,
                        uint32_t route);
 
 /* The RST that ends a connection, or a half-open one. */
-struct tcp_header tcp_conn_rst(const struct tcp_conn *conn);
-struct tcp_header tcp_half_rst(const struct tcp_half *half);
+struct tcp_header tcp_conn_rst(const struct tcp *tcp,
+                               const struct tcp_conn *conn);
+struct tcp_header tcp_half_rst(const struct tcp *tcp,
+                               const struct tcp_half *half);
 
 /* How many bytes of a peer's address tell its source. */
 size_t tcp_source_len(const struct tcp_ends *ends);

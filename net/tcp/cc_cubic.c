@@ -37,7 +37,7 @@ static void epoch_begin(struct tcp *tcp, struct tcp_conn *conn)
 {
     struct tcp_cubic *cubic = &conn->cubic;
 
-    cubic->epoch_us = MAX(tcp->now_us, 1);
+    cubic->epoch_us = cubic->ack_us = MAX(tcp->now_us, 1);
     cubic->w_est = conn->cwnd;
     cubic->acked = 0;
     cubic->k_ms = 0;
@@ -71,11 +71,11 @@ static uint32_t cubic_target(struct tcp *tcp, const struct tcp_conn *conn)
 }
 
 /* Section 4.3: the window that NewReno would have; alpha is 3 (1 - beta) /
- * (1 + beta) = 9/17 until it has reached the old window, then 1. */
+ * (1 + beta) = 9/17 until it has reached the window of the loss, then 1. */
 static void estimate_newreno(struct tcp_conn *conn, uint32_t bytes)
 {
     struct tcp_cubic *cubic = &conn->cubic;
-    uint32_t share = cubic->w_est < cubic->w_max ? bytes * 9 / 17 : bytes;
+    uint32_t share = cubic->w_est < cubic->cwnd_prior ? bytes * 9 / 17 : bytes;
 
     cubic->acked += share;
     if (cubic->acked >= conn->cwnd) {
@@ -97,6 +97,7 @@ static void cubic_acked(struct tcp *tcp, struct tcp_conn *conn, uint32_t bytes)
     if (conn->cubic.epoch_us == 0) {
         epoch_begin(tcp, conn);
     }
+    conn->cubic.ack_us = tcp->now_us;
     estimate_newreno(conn, bytes);
     target = MAX(cubic_target(tcp, conn), conn->cubic.w_est);
     if (target > conn->cwnd) { /* (target - cwnd) / cwnd for each byte */
@@ -110,14 +111,29 @@ static void cubic_acked(struct tcp *tcp, struct tcp_conn *conn, uint32_t bytes)
     }
 }
 
+/* Sections 4.2 and 5.8: time in which the window was not in use does not count.
+ */
+static void cubic_paused(struct tcp *tcp, struct tcp_conn *conn)
+{
+    struct tcp_cubic *cubic = &conn->cubic;
+
+    if (cubic->epoch_us != 0) {
+        cubic->epoch_us += tcp->now_us - cubic->ack_us;
+        cubic->ack_us = tcp->now_us;
+    }
+}
+
 /* Sections 4.6 and 4.7 (fast convergence). */
-static uint32_t cubic_lost(struct tcp *tcp, struct tcp_conn *conn)
+static uint32_t cubic_lost(struct tcp *tcp, struct tcp_conn *conn,
+                           uint32_t used)
 {
     struct tcp_cubic *cubic = &conn->cubic;
     uint32_t cwnd = conn->cwnd;
     uint32_t left = (uint32_t)((uint64_t)cwnd * 7 / 10);
 
     (void)tcp;
+    (void)used;
+    cubic->cwnd_prior = cwnd;
     cubic->w_max =
         cwnd < cubic->w_max ? (uint32_t)((uint64_t)cwnd * 17 / 20) : cwnd;
     cubic->epoch_us = 0;
@@ -125,16 +141,18 @@ static uint32_t cubic_lost(struct tcp *tcp, struct tcp_conn *conn)
     return MAX(left, 2 * (uint32_t)conn->mss);
 }
 
-/* Section 4.8. */
+/* Section 4.8: the next epoch begins at its plateau, with K = 0. */
 static void cubic_timed_out(struct tcp *tcp, struct tcp_conn *conn)
 {
     (void)tcp;
     conn->cubic.epoch_us = 0;
+    conn->cubic.w_max = 0;
     conn->cwnd_acked = 0;
 }
 
 const struct tcp_cc tcp_cc_cubic = {
     .acked = cubic_acked,
+    .paused = cubic_paused,
     .lost = cubic_lost,
     .timed_out = cubic_timed_out,
 };

@@ -16,13 +16,18 @@ static void newreno_acked(struct tcp *tcp, struct tcp_conn *conn,
     }
 }
 
-static uint32_t newreno_lost(struct tcp *tcp, struct tcp_conn *conn)
+static void newreno_paused(struct tcp *tcp, struct tcp_conn *conn)
 {
-    uint32_t half = (conn->snd_nxt - conn->snd_una) / 2;
+    (void)tcp;
+    (void)conn;
+}
 
+static uint32_t newreno_lost(struct tcp *tcp, struct tcp_conn *conn,
+                             uint32_t used)
+{
     (void)tcp;
     conn->cwnd_acked = 0;
-    return MAX(half, 2 * (uint32_t)conn->mss);
+    return MAX(used / 2, 2 * (uint32_t)conn->mss);
 }
 
 static void newreno_timed_out(struct tcp *tcp, struct tcp_conn *conn)
@@ -33,6 +38,7 @@ static void newreno_timed_out(struct tcp *tcp, struct tcp_conn *conn)
 
 const struct tcp_cc tcp_cc_newreno = {
     .acked = newreno_acked,
+    .paused = newreno_paused,
     .lost = newreno_lost,
     .timed_out = newreno_timed_out,
 };

@@ -9,6 +9,7 @@ enum {
     LEAST_MSS = 64,
     BACKOFF_MAX = 10,
     WINDOW_BITS = 30, /* of the largest window of a peer */
+    ACK_DELAY_MAX_MS = 500,
 };
 
 static bool flags_fit_state(const struct tcp_conn *conn)
@@ -47,7 +48,26 @@ static bool times_are_past(const struct tcp *tcp, const struct tcp_conn *conn)
     return conn->heard_us <= now_us && conn->sent_us <= now_us &&
            conn->rtx_set_us <= now_us && conn->ts_recent_us <= now_us &&
            conn->min_rtt_since_us <= now_us && conn->rack.xmit_us <= now_us &&
-           conn->cubic.epoch_us <= now_us;
+           conn->cubic.epoch_us <= conn->cubic.ack_us &&
+           conn->cubic.ack_us <= now_us;
+}
+
+static bool is_due_within(const struct tcp *tcp, uint64_t due_us,
+                          uint64_t most_us)
+{
+    return due_us == DEADLINE_NONE || due_us <= tcp->now_us + most_us;
+}
+
+/* A timer that is due in years is none: the connection would be mute.  Those of
+ * which the configuration says how long they last are shortened instead. */
+static bool timers_end(const struct tcp *tcp, const struct tcp_conn *conn)
+{
+    uint64_t reorder_us = (uint64_t)conn->rack.rtt_us + conn->srtt_us;
+
+    return is_due_within(tcp, conn->ack_due_us, TCP_MS(ACK_DELAY_MAX_MS)) &&
+           is_due_within(tcp, conn->rtx_due_us, TCP_RTO_MAX_US) &&
+           is_due_within(tcp, conn->reorder_due_us, reorder_us) &&
+           conn->challenge_us <= tcp->now_us + TCP_CHALLENGE_US;
 }
 
 static bool runs_are_sound(const struct tcp_conn *conn)
@@ -148,7 +168,9 @@ static bool recovery_is_sound(const struct tcp_conn *conn)
            conn->rack.window_mult != 0 &&
            (!is_synchronized || conn->cwnd >= conn->mss) &&
            conn->cwnd <= BIT(WINDOW_BITS) &&
-           (conn->recovery != TCP_RECOVERY || conn->prr_flight != 0);
+           conn->cwnd_acked <= BIT(WINDOW_BITS) &&
+           (conn->recovery != TCP_RECOVERY ||
+            (conn->prr_flight != 0 && conn->ssthresh <= BIT(WINDOW_BITS)));
 }
 
 bool tcp_conn_is_sound(const struct tcp *tcp, const struct tcp_conn *conn)
@@ -156,8 +178,8 @@ bool tcp_conn_is_sound(const struct tcp *tcp, const struct tcp_conn *conn)
     const struct tcp_ends *ends = &tcp->nodes[tcp_node_of(tcp, conn)].ends;
 
     return flags_fit_state(conn) && times_are_past(tcp, conn) &&
-           sending_is_sound(tcp, conn, ends) && receiving_is_sound(tcp, conn) &&
-           recovery_is_sound(conn);
+           timers_end(tcp, conn) && sending_is_sound(tcp, conn, ends) &&
+           receiving_is_sound(tcp, conn) && recovery_is_sound(conn);
 }
 
 bool tcp_half_is_sound(const struct tcp *tcp, const struct tcp_half *half)
@@ -166,6 +188,7 @@ bool tcp_half_is_sound(const struct tcp *tcp, const struct tcp_half *half)
            half->listener < TCP_LISTENERS_MAX && half->tries <= BACKOFF_MAX &&
            half->shift <= TCP_SHIFT_MAX && half->mss >= LEAST_MSS &&
            half->born_us <= tcp->now_us && half->sent_us <= tcp->now_us &&
+           half->challenge_us <= tcp->now_us + TCP_CHALLENGE_US &&
            (!half->syn_due || half->state == TCP_HALF_ANSWERED) &&
            (!half->was_waiting || tcp_wait_is_sound(tcp, &half->wait));
 }
@@ -173,6 +196,7 @@ bool tcp_half_is_sound(const struct tcp *tcp, const struct tcp_half *half)
 bool tcp_wait_is_sound(const struct tcp *tcp, const struct tcp_time_wait *wait)
 {
     return wait->window <= UINT16_MAX && wait->born_us <= tcp->now_us &&
+           wait->challenge_us <= tcp->now_us + TCP_CHALLENGE_US &&
            wait->due_us != DEADLINE_NONE;
 }
 

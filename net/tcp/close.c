@@ -40,19 +40,26 @@ void tcp_conn_end(struct tcp *tcp, struct tcp_conn *conn, enum tcp_end end)
     tcp_user_ended(tcp, id, end);
 }
 
-struct tcp_header tcp_conn_rst(const struct tcp_conn *conn)
+struct tcp_header tcp_conn_rst(const struct tcp *tcp,
+                               const struct tcp_conn *conn)
 {
     return (struct tcp_header){
         .seq = tcp_bare_seq(conn),
         .ack = conn->rcv_nxt,
         .flags = TCP_RST | TCP_ACK,
+        .options =
+            {
+                .has_times = conn->has_times, /* RFC 7323 section 3.2 */
+                .tsval = tcp_times_now(tcp, conn->times_base),
+                .tsecr = conn->ts_recent,
+            },
     };
 }
 
 void tcp_conn_reset(struct tcp *tcp, struct tcp_conn *conn, enum tcp_end end)
 {
     struct tcp_node *node = &tcp->nodes[tcp_node_of(tcp, conn)];
-    struct tcp_header header = tcp_conn_rst(conn);
+    struct tcp_header header = tcp_conn_rst(tcp, conn);
 
     if (conn->state != TCP_STATE_SYN_SENT) {
         tcp_answer(tcp, &node->ends, node->route, &header);

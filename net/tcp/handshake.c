@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opening: listeners with their half-open connections, and SYN-SENT.
- * Spec: RFC 9293 sections 3.5, 3.10.7.2 (LISTEN), 3.10.7.3 (SYN-SENT) and
- * 3.10.7.4 (SYN-RECEIVED); RFC 4987 (floods of SYNs).
+ * Opening: what both sides agree, and listeners with their half-open
+ * connections; the active side is in connect.c.
+ * Spec: RFC 9293 sections 3.5, 3.10.7.2 (LISTEN) and 3.10.7.4 (SYN-RECEIVED);
+ * RFC 4987 (floods of SYNs).
  *
  * A half-open connection has a small entry of its own, so that a flood of SYNs
  * takes no connection.  When no entry is free, the oldest one goes: a peer that
@@ -21,7 +22,6 @@ enum {
     LEAST_MSS = 64, /* a peer that asks for less gets this much */
     HALF_ANSWER_US = 1000000,
     HALF_RETRIES_MAX = 5, /* an entry of the small pool, for 63 s */
-    REUSE_US = 1000000,   /* our timestamps have moved on for sure */
 };
 
 /* ---- Options. */
@@ -317,18 +317,25 @@ void tcp_accept(struct tcp *tcp, uint32_t id, uint64_t now_us)
 
 /* A peer that has the SYN-ACK is established and takes only a RST with the next
  * number (section 3.10.7.4); in SYN-SENT its acknowledgement counts. */
-struct tcp_header tcp_half_rst(const struct tcp_half *half)
+struct tcp_header tcp_half_rst(const struct tcp *tcp,
+                               const struct tcp_half *half)
 {
     return (struct tcp_header){
         .seq = half->state == TCP_HALF_ANSWERED ? half->iss + 1 : 0,
         .ack = half->irs + 1,
         .flags = TCP_RST | TCP_ACK,
+        .options =
+            {
+                .has_times = half->has_times,
+                .tsval = tcp_times_now(tcp, half->times_base),
+                .tsecr = half->ts_recent,
+            },
     };
 }
 
 static void half_reset(struct tcp *tcp, uint16_t node)
 {
-    struct tcp_header header = tcp_half_rst(tcp_half(tcp, node));
+    struct tcp_header header = tcp_half_rst(tcp, tcp_half(tcp, node));
 
     tcp_answer(tcp, &tcp->nodes[node].ends, tcp->nodes[node].route, &header);
 }
@@ -439,7 +446,7 @@ static struct tcp_conn *half_complete(struct tcp *tcp, uint16_t node,
     conn->snd_wl2 = half.iss;
     conn->snd_wnd = (uint32_t)rx->header.window << conn->snd_shift;
     tcp_conn_begin(tcp, conn);
-    if (half.tries == 0) {
+    if (half.tries == 0 && !half.is_again) { /* Karn */
         tcp_rtt_sample(tcp, conn, (uint32_t)(tcp->now_us - half.sent_us), true);
     }
     return conn;
@@ -451,6 +458,24 @@ static bool half_old_times(const struct tcp_half *half, const struct tcp_rx *rx)
            seq_before(rx->header.options.tsval, half->ts_recent);
 }
 
+/* The peer's SYN has come again: the SYN-ACK was lost, or is late.  It is not
+ * sent more often than a peer sends its SYN: the address may be false. */
+static void half_syn_again(struct tcp *tcp, struct tcp_half *half,
+                           const struct tcp_rx *rx)
+{
+    const struct tcp_options *options = &rx->header.options;
+
+    if (half->has_times && options->has_times &&
+        !seq_before(options->tsval, half->ts_recent)) {
+        half->ts_recent = options->tsval; /* RFC 7323 section 4.3 */
+    }
+    if (half->state == TCP_HALF_ANSWERED && (rx->header.flags & TCP_ACK) == 0 &&
+        tcp_challenge_allowed(tcp, &half->challenge_us)) {
+        half->is_again = true;
+        half_want_syn(tcp, half);
+    }
+}
+
 /* SYN-RECEIVED of a passive open (section 3.10.7.4). */
 void tcp_half_input(struct tcp *tcp, uint16_t node, struct tcp_rx *rx)
 {
@@ -459,12 +484,7 @@ void tcp_half_input(struct tcp *tcp, uint16_t node, struct tcp_rx *rx)
     uint32_t ahead = rx->header.seq - (half->irs + 1);
 
     if ((flags & TCP_SYN) != 0 && rx->header.seq == half->irs) {
-        /* Its SYN again: ours was lost.  They are not sent more often than a
-         * peer sends its own: the address may be false. */
-        if (half->state == TCP_HALF_ANSWERED && (flags & TCP_ACK) == 0 &&
-            tcp_challenge_allowed(tcp, &half->challenge_us)) {
-            half_want_syn(tcp, half);
-        }
+        half_syn_again(tcp, half, rx);
     } else if ((flags & TCP_RST) != 0) {
         if (ahead == 0) {
             tcp_half_drop(tcp, node, TCP_END_RESET);
@@ -474,6 +494,7 @@ void tcp_half_input(struct tcp *tcp, uint16_t node, struct tcp_rx *rx)
         /* The SYN-ACK tells where we are. */
         if (half->state == TCP_HALF_ANSWERED &&
             tcp_challenge_allowed(tcp, &half->challenge_us)) {
+            half->is_again = true;
             half_want_syn(tcp, half);
         }
     } else if ((flags & TCP_ACK) != 0) {
@@ -491,98 +512,5 @@ void tcp_half_input(struct tcp *tcp, uint16_t node, struct tcp_rx *rx)
                 }
             }
         }
-    }
-}
-
-/* ---- Active open. */
-
-uint32_t tcp_connect(struct tcp *tcp, const struct tcp_ends *ends,
-                     uint32_t route, uint64_t now_us)
-{
-    uint16_t node = tcp_node_find(tcp, ends);
-    struct tcp_time_wait *wait = NULL;
-    struct tcp_conn *conn;
-    uint32_t iss;
-
-    tcp_call_begin(tcp, now_us);
-    if (node != TCP_NO_NODE && node >= tcp_first_wait(tcp)) {
-        wait = tcp_wait(tcp, node); /* RFC 9293 section 3.6.1, RFC 6191 */
-        if (!wait->has_times || now_us + TCP_MS(tcp->config.time_wait_ms) <
-                                    wait->due_us + REUSE_US) {
-            return TCP_NO_ID;
-        }
-    } else if (node != TCP_NO_NODE) {
-        return TCP_NO_ID;
-    }
-    if (tcp->saved->free_conn == TCP_NO_NODE) {
-        return TCP_NO_ID;
-    }
-    iss = tcp_isn_beyond(tcp, ends, wait);
-    if (wait != NULL) {
-        tcp_time_wait_end(tcp, node);
-    }
-    conn = tcp_conn_take(tcp, ends, route);
-    conn->iss = iss;
-    conn->snd_una = conn->iss;
-    conn->snd_nxt = conn->iss + 1;
-    conn->mss = tcp_mss_of(ends, tcp->config.mtu_bytes);
-    conn->syn_due = true;
-    conn->syn_tries = 1;
-    conn->rtx_due_us = now_us + tcp_rto_us(tcp, conn);
-    tcp_conn_enter(conn, TCP_STATE_SYN_SENT);
-    tcp_output_want(tcp, conn);
-    tcp_timer_sync(tcp, conn);
-    return tcp_conn_id(tcp, conn);
-}
-
-/* Section 3.10.7.3: a SYN or SYN-ACK has passed the checks. */
-static void syn_sent_take(struct tcp *tcp, struct tcp_conn *conn,
-                          struct tcp_rx *rx)
-{
-    uint8_t flags = rx->header.flags;
-    bool is_acked = (flags & TCP_ACK) != 0;
-
-    conn->irs = rx->header.seq;
-    conn->rcv_nxt = conn->irs + 1;
-    conn->rcv_edge = conn->rcv_nxt + MIN(tcp->config.window_bytes, UINT16_MAX);
-    tcp_conn_agree(tcp, conn, &rx->header.options);
-    conn->snd_wnd = conn->max_wnd = rx->header.window; /* never scaled */
-    conn->snd_wl1 = rx->header.seq;
-    conn->snd_wl2 = rx->header.ack;
-    if (is_acked) {
-        conn->echoes_ecn =
-            tcp->config.uses_ecn && (flags & (TCP_ECE | TCP_CWR)) == TCP_ECE;
-        /* RFC 3168 section 6.1.1: the SYN again was without ECN. */
-        conn->has_ecn = conn->echoes_ecn && conn->syn_tries == 1;
-        tcp_conn_begin(tcp, conn);
-        if (conn->syn_tries == 1) {
-            tcp_rtt_sample(tcp, conn, (uint32_t)(tcp->now_us - conn->sent_us),
-                           true);
-        }
-        tcp_rtx_arm(tcp, conn, false); /* for what the user has sent so far */
-        conn->ack_due = true;
-    } else { /* both open at once: section 3.5, figure 7 */
-        tcp_conn_enter(conn, TCP_STATE_SYN_RECEIVED);
-        conn->syn_due = true;
-    }
-}
-
-void tcp_syn_sent_input(struct tcp *tcp, struct tcp_conn *conn,
-                        struct tcp_rx *rx)
-{
-    uint8_t flags = rx->header.flags;
-    bool is_acked = (flags & TCP_ACK) != 0;
-
-    if (is_acked && rx->header.ack != conn->iss + 1) {
-        tcp_count(tcp, TCP_RX_BAD_ACK);
-        if ((flags & TCP_RST) == 0) {
-            tcp_answer_rst(tcp, rx);
-        }
-    } else if ((flags & TCP_RST) != 0) {
-        if (is_acked) {
-            tcp_conn_end(tcp, conn, TCP_END_REFUSED);
-        }
-    } else if ((flags & TCP_SYN) != 0) {
-        syn_sent_take(tcp, conn, rx);
     }
 }

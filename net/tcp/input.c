@@ -6,10 +6,7 @@
  */
 #include "net/tcp/internal.h"
 
-enum {
-    CHALLENGE_US = 500000, /* between two ACKs that only tell where we are */
-    CE = 3,
-};
+enum { CE = 3 };
 #define PAWS_VALID_US (UINT64_C(24) * 24 * 3600 * 1000000) /* RFC 7323 5.5 */
 
 /* ---- Challenge ACKs, limited for each connection (RFC 5961 section 7). */
@@ -20,7 +17,7 @@ bool tcp_challenge_allowed(struct tcp *tcp, uint64_t *next_us)
         tcp_count(tcp, TCP_TX_LIMITED);
         return false;
     }
-    *next_us = tcp->now_us + CHALLENGE_US;
+    *next_us = tcp->now_us + TCP_CHALLENGE_US;
     tcp_count(tcp, TCP_TX_CHALLENGE);
     return true;
 }

@@ -8,7 +8,7 @@
  *   ack.c        acknowledgements, the peer's window
  *   receive.c    bytes of the peer: in order, early, twice; delayed ACKs
  *   pages.c      memory for early bytes
- *   handshake.c  SYN-SENT, listeners and half-open connections
+ *   handshake.c  listeners and half-open connections; connect.c: SYN-SENT
  *   close.c      FINs, states, the end of a connection; abort.c: with a RST
  *   time_wait.c  TIME-WAIT
  *   runs.c       what is in flight: sent, SACKed, lost
@@ -35,6 +35,7 @@
 #include "net/tcp/deadlines.h"
 #include "net/tcp/tcp.h"
 #include "net/tcp/answers.h"
+#include "net/tcp/congestion.h"
 
 enum {
     TCP_RUNS = 64,       /* ranges in flight that differ, of one connection */
@@ -46,6 +47,9 @@ enum {
 };
 
 #define TCP_MS(ms) ((uint64_t)(ms) * 1000)
+/* Between two ACKs of a connection that only tell where we are. */
+#define TCP_CHALLENGE_US TCP_MS(500)
+#define TCP_RTO_MAX_US   TCP_MS(60000)
 
 /* ---- Sequence numbers: 32 bits that wrap (RFC 9293 section 3.4). */
 
@@ -127,8 +131,10 @@ struct tcp_rack { /* RFC 8985 section 5.2 */
 
 struct tcp_cubic {     /* RFC 9438 section 4.1; windows in bytes */
     uint64_t epoch_us; /* 0: a new epoch begins with the next ACK */
+    uint64_t ack_us;   /* the last ACK since then */
     uint32_t w_max;
-    uint32_t origin; /* window at the plateau */
+    uint32_t cwnd_prior; /* when ssthresh was set last */
+    uint32_t origin;     /* window at the plateau */
     uint32_t k_ms;
     uint32_t w_est;
     uint32_t acked; /* bytes acknowledged since the last growth of w_est */
@@ -146,6 +152,9 @@ struct tcp_conn {
     bool fin_acked;
     uint16_t mss;      /* bytes of a segment beside its options */
     uint16_t peer_mss; /* as its SYN said */
+    bool mss_sent;     /* a segment of this size, up to mss_end */
+    bool mss_proven;   /* and the peer has it */
+    uint32_t mss_end;
     uint16_t run_count;
     struct tcp_run runs[TCP_RUNS]; /* in order, without gaps */
 
@@ -233,7 +242,8 @@ struct tcp_half {
     uint8_t shift; /* the peer's */
     bool syn_due;
     bool has_shift, has_times, has_sack, has_ecn, echoes_ecn;
-    uint16_t mss; /* the peer's */
+    bool is_again; /* the SYN-ACK, because the SYN came again */
+    uint16_t mss;  /* the peer's */
     uint32_t iss, irs, ts_recent, times_base;
     uint64_t born_us;
     uint64_t sent_us;
@@ -516,32 +526,6 @@ void tcp_probe_acked(struct tcp *tcp, struct tcp_conn *conn,
                      bool has_advanced);
 bool tcp_probe_wanted(const struct tcp_conn *conn);
 uint64_t tcp_probe_due(const struct tcp *tcp, const struct tcp_conn *conn);
-
-/* recovery.c */
-void tcp_recovery_enter(struct tcp *tcp, struct tcp_conn *conn);
-/** What an ACK that delivered `bytes` changes. */
-void tcp_recovery_ack(struct tcp *tcp, struct tcp_conn *conn, uint32_t bytes,
-                      bool has_advanced);
-void tcp_recovery_timeout(struct tcp *tcp, struct tcp_conn *conn);
-void tcp_recovery_reduce(struct tcp *tcp, struct tcp_conn *conn);
-void tcp_idle_restart(struct tcp *tcp, struct tcp_conn *conn);
-void tcp_dup_ack(struct tcp *tcp, struct tcp_conn *conn);
-/** New bytes are acknowledged: duplicate ACKs are counted anew. */
-void tcp_dup_acks_end(struct tcp_conn *conn);
-
-/* cc.c: congestion control of one kind */
-struct tcp_cc {
-    /* Bytes were acknowledged while the window was in full use. */
-    void (*acked)(struct tcp *tcp, struct tcp_conn *conn, uint32_t bytes);
-    /* A loss: @return the new ssthresh */
-    uint32_t (*lost)(struct tcp *tcp, struct tcp_conn *conn);
-    void (*timed_out)(struct tcp *tcp, struct tcp_conn *conn);
-};
-extern const struct tcp_cc tcp_cc_newreno, tcp_cc_cubic;
-const struct tcp_cc *tcp_cc(const struct tcp *tcp);
-uint32_t tcp_initial_window(const struct tcp_conn *conn);
-/** Slow start, RFC 5681 section 3.1. @return the bytes that are left over */
-uint32_t tcp_slow_start(struct tcp_conn *conn, uint32_t bytes);
 
 /* rto.c */
 /** @param is_exact  to the microsecond; counts for the minimum */

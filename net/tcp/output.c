@@ -108,7 +108,7 @@ static uint32_t new_len(struct tcp *tcp, struct tcp_conn *conn)
     if (len < most && len < unsent && len < conn->max_wnd / 2) {
         return 0; /* RFC 9293 section 3.8.6.2.1 */
     }
-    tcp_idle_restart(tcp, conn);
+    tcp_idle_restart(tcp, conn, 0);
     pipe = tcp_pipe(conn);
     if (pipe + len > conn->cwnd) {
         conn->was_limited = true;

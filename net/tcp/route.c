@@ -6,7 +6,10 @@ static void node_reroute(struct tcp *tcp, uint16_t node, uint32_t route)
 {
     tcp->nodes[node].route = route;
     if (node < tcp_first_half(tcp)) {
-        tcp_conn_hurry(tcp, &tcp->conns[node]);
+        struct tcp_conn *conn = &tcp->conns[node];
+
+        conn->mss_sent = conn->mss_proven = false; /* by the old way */
+        tcp_conn_hurry(tcp, conn);
     } else if (node < tcp_first_wait(tcp)) {
         tcp_half_hurry(tcp, node);
     }

@@ -6,7 +6,6 @@
 #include "net/tcp/internal.h"
 
 enum {
-    RTO_MAX_US = 60000000,
     GRANULARITY_US = 1000,
     MIN_RTT_US = 10000000, /* half of the time that a minimum counts for */
 };
@@ -45,12 +44,12 @@ void tcp_rtt_sample(struct tcp *tcp, struct tcp_conn *conn, uint32_t rtt_us,
     }
     conn->rto_us = (uint32_t)MIN(
         conn->srtt_us + MAX(GRANULARITY_US, 4 * (uint64_t)conn->rttvar_us),
-        RTO_MAX_US);
+        TCP_RTO_MAX_US);
 }
 
 uint64_t tcp_rto_us(const struct tcp *tcp, const struct tcp_conn *conn)
 {
     uint64_t rto = MAX(conn->rto_us, TCP_MS(tcp->config.rto_min_ms));
 
-    return MIN(rto << MIN(conn->backoff, 10), (uint64_t)RTO_MAX_US);
+    return MIN(rto << MIN(conn->backoff, 10), TCP_RTO_MAX_US);
 }

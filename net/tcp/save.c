@@ -12,8 +12,9 @@
 
 enum {
     IMAGE_MAGIC = 0x31504354,
-    IMAGE_VERSION = 3,
-    IMAGE_EXTRA = 4096, /* more than what no struct has */
+    IMAGE_VERSION = 4,
+    IMAGE_EXTRA = 4096,         /* more than what no struct has */
+    HALF_ANSWER_MAX_MS = 32000, /* the longest pause between two SYN-ACKs */
 };
 
 /* One function for each struct describes both directions. */
@@ -215,6 +216,9 @@ static void image_sending(struct image *image, struct tcp_conn *conn)
     image_bool(image, &conn->fin_acked);
     image_u16(image, &conn->mss);
     image_u16(image, &conn->peer_mss);
+    image_bool(image, &conn->mss_sent);
+    image_bool(image, &conn->mss_proven);
+    image_u32(image, &conn->mss_end);
     image_runs(image, conn);
 }
 
@@ -286,6 +290,8 @@ static void image_recovery(struct image *image, struct tcp_conn *conn)
     image_u32(image, &conn->dup_acks);
     image_bool(image, &conn->was_limited);
     image_u64(image, &conn->cubic.epoch_us);
+    image_u64(image, &conn->cubic.ack_us);
+    image_u32(image, &conn->cubic.cwnd_prior);
     image_u32(image, &conn->cubic.w_max);
     image_u32(image, &conn->cubic.origin);
     image_u32(image, &conn->cubic.k_ms);
@@ -360,6 +366,7 @@ static void image_half(struct image *image, struct tcp_half *half,
     image_bool(image, &half->has_sack);
     image_bool(image, &half->has_ecn);
     image_bool(image, &half->echoes_ecn);
+    image_bool(image, &half->is_again);
     image_u16(image, &half->mss);
     image_u32(image, &half->iss);
     image_u32(image, &half->irs);
@@ -374,14 +381,27 @@ static void image_half(struct image *image, struct tcp_half *half,
 
 /* ---- Nodes with what they stand for. */
 
-/* The times of the engine that was saved may differ from those of this one:
- * whether there are keep-alive probes, and when the next one is due. */
+/* The times of the engine that was saved may differ from those of this one. */
+static uint64_t due_by(const struct tcp *tcp, uint64_t due_us, uint32_t most_ms)
+{
+    return MIN(due_us, tcp->now_us + TCP_MS(most_ms));
+}
+
+static uint64_t wait_adapt(const struct tcp *tcp, struct tcp_time_wait *wait)
+{
+    wait->due_us = due_by(tcp, wait->due_us, tcp->config.time_wait_ms);
+    return wait->due_us;
+}
+
+/* The same for the life of a connection: whether there are keep-alive probes,
+ * and when the next one is due. */
 static void life_adapt(struct tcp *tcp, struct tcp_conn *conn)
 {
     uint64_t due_us = conn->life_due_us;
 
-    if (conn->state == TCP_STATE_FIN_WAIT_2) {
-        return; /* what has begun goes on */
+    if (conn->state == TCP_STATE_FIN_WAIT_2) { /* what has begun goes on */
+        conn->life_due_us = due_by(tcp, due_us, tcp->config.fin_wait_2_ms);
+        return;
     }
     conn->life_due_us = DEADLINE_NONE;
     if (tcp->config.keep_alive_ms == 0 || !tcp_is_synchronized(conn)) {
@@ -415,6 +435,11 @@ static void node_body(struct image *image, struct tcp *tcp, uint16_t index)
         if (image->to == NULL) {
             image->is_wrong |=
                 !tcp_half_is_sound(tcp, half) || due_us == DEADLINE_NONE;
+            due_us = due_by(tcp, due_us,
+                            MAX(tcp->config.give_up_ms, HALF_ANSWER_MAX_MS));
+            if (half->was_waiting) {
+                (void)wait_adapt(tcp, &half->wait);
+            }
             deadlines_set(&tcp->deadlines, index, due_us);
             tcp->saved->half_due =
                 (uint16_t)(tcp->saved->half_due + (half->syn_due ? 1 : 0));
@@ -425,7 +450,7 @@ static void node_body(struct image *image, struct tcp *tcp, uint16_t index)
         image_wait(image, wait);
         if (image->to == NULL) {
             image->is_wrong |= !tcp_wait_is_sound(tcp, wait);
-            deadlines_set(&tcp->deadlines, index, wait->due_us);
+            deadlines_set(&tcp->deadlines, index, wait_adapt(tcp, wait));
         }
     }
 }

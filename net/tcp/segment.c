@@ -192,6 +192,16 @@ static uint32_t fetch_data(struct tcp *tcp, const struct tcp_plan *plan,
     return found;
 }
 
+/* What a peer acknowledges of full size has shown that the path takes it. */
+static void note_size(struct tcp_conn *conn, const struct tcp_plan *plan,
+                      uint32_t options_len)
+{
+    if (!conn->mss_sent && plan->len + options_len >= conn->mss) {
+        conn->mss_sent = true;
+        conn->mss_end = plan->seq + plan->len;
+    }
+}
+
 static void note_sent(struct tcp *tcp, struct tcp_conn *conn,
                       const struct tcp_plan *plan)
 {
@@ -210,11 +220,18 @@ static void note_sent(struct tcp *tcp, struct tcp_conn *conn,
                       plan->seq, plan->len);
     }
     tcp->saved->counters[TCP_TX_BYTES] += plan->len;
-    conn->sent_us = tcp->now_us;
+    if (plan->kind != TCP_PLAN_WINDOW_PROBE) { /* they show no capacity */
+        conn->sent_us = tcp->now_us;
+    }
     if (conn->recovery == TCP_RECOVERY) {
         conn->prr_out += plan->len;
     }
-    tcp_rtx_arm(tcp, conn, plan->is_new && conn->rtx_timer == TCP_TIMER_TLP);
+    /* RFC 8985 section 7.2; RFC 6675 section 6: the first segment is waited for
+     * from now on. */
+    tcp_rtx_arm(tcp, conn,
+                plan->is_new ? conn->rtx_timer == TCP_TIMER_TLP
+                             : conn->rtx_timer == TCP_TIMER_RTO &&
+                                   plan->seq == conn->snd_una);
 }
 
 /* Tell when the window that is announced closes or opens.
@@ -277,6 +294,7 @@ enum tcp_sent tcp_segment_send(struct tcp *tcp, struct tcp_conn *conn,
     }
     note_window(tcp, conn, edge, header.window);
     ack_is_sent(conn);
+    note_size(conn, plan, segment.header_len - (uint32_t)TCP_LEN);
     note_sent(tcp, conn, plan);
     return TCP_SENT;
 }

@@ -7,6 +7,7 @@ set(SOURCES
     cc_newreno.c
     check.c
     close.c
+    connect.c
     deadlines.c
     handshake.c
     icmp.c

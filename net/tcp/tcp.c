@@ -52,18 +52,18 @@ static bool config_is_valid(const struct tcp_config *c)
            (c->keep_alive_ms == 0 || c->keep_alive_probes >= 2);
 }
 
-static uint16_t nodes_of(const struct tcp_config *c)
+static uint32_t nodes_of(const struct tcp_config *c)
 {
-    return (uint16_t)(c->connections + c->half_open + c->time_waits);
+    return (uint32_t)c->connections + c->half_open + c->time_waits;
 }
 
 /* The least power of 2 that is not below the number of nodes. */
-static uint16_t buckets_of(const struct tcp_config *c)
+static uint32_t buckets_of(const struct tcp_config *c)
 {
-    uint16_t buckets = 1;
+    uint32_t buckets = 1;
 
     while (buckets < nodes_of(c)) {
-        buckets = (uint16_t)(buckets * 2);
+        buckets *= 2;
     }
     return buckets;
 }
@@ -135,7 +135,7 @@ struct tcp *tcp_init(void *memory, const struct tcp_config *config,
     }
     tcp->config = *config;
     tcp->user = user;
-    tcp->nodes_count = nodes_of(config);
+    tcp->nodes_count = (uint16_t)nodes_of(config);
     tcp->bucket_mask = (uint16_t)(buckets_of(config) - 1);
     (void)memory_divide(memory, config, tcp);
     tcp_empty(tcp);

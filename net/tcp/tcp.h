@@ -350,7 +350,8 @@ uint64_t tcp_deadline(const struct tcp *tcp);
 /* An ICMP error about a segment of ours (RFC 5927, RFC 9293 section 3.9.2.2) */
 enum tcp_icmp {
     TCP_ICMP_TOO_BIG,     /* fragmentation needed, or packet too big */
-    TCP_ICMP_UNREACHABLE, /* any other destination unreachable */
+    TCP_ICMP_UNREACHABLE, /* no such protocol or port: IPv4 2, 3; IPv6 4 */
+    TCP_ICMP_SOFT,        /* any other one: it may pass */
 };
 
 /**

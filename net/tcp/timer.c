@@ -222,8 +222,10 @@ void tcp_conn_timer(struct tcp *tcp, struct tcp_conn *conn)
         conn->ack_due = true;
     }
     if (conn->reorder_due_us <= tcp->now_us && tcp_rack_detect(tcp, conn)) {
-        tcp_recovery_enter(tcp, conn);
-        tcp_recovery_ack(tcp, conn, 0, false);
+        struct tcp_delivery delivery = {.has_lost = true};
+
+        tcp_recovery_enter(tcp, conn, 0);
+        tcp_recovery_ack(tcp, conn, &delivery);
         tcp_rtx_arm(tcp, conn, false);
     }
     if ((conn->rtx_due_us <= tcp->now_us && rtx_expired(tcp, conn)) ||

@@ -198,8 +198,7 @@ static void user_op(struct world *w, enum operation op, const uint8_t *arg)
         host->is_full = (arg[0] & 1) != 0;
         break;
     default:
-        tcp_icmp(host->tcp,
-                 arg[0] & 1 ? TCP_ICMP_TOO_BIG : TCP_ICMP_UNREACHABLE,
+        tcp_icmp(host->tcp, (enum tcp_icmp)(arg[0] % (TCP_ICMP_SOFT + 1)),
                  &w->script.ends, w->info.snd_una + distance_of(arg[1]),
                  arg[2] * 8u, host->now_us);
         break;

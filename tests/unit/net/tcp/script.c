@@ -371,12 +371,14 @@ static void check_usage(struct script *script, struct words *words)
 static void command_icmp(struct script *script, struct words *words)
 {
     struct host *host = script->host;
-    enum tcp_icmp type =
-        words_take(words, "big") ? TCP_ICMP_TOO_BIG : TCP_ICMP_UNREACHABLE;
+    enum tcp_icmp type = TCP_ICMP_UNREACHABLE;
     uint32_t mtu = 0;
 
-    if (type == TCP_ICMP_TOO_BIG) {
+    if (words_take(words, "big")) {
+        type = TCP_ICMP_TOO_BIG;
         mtu = words_number(words);
+    } else if (words_take(words, "soft")) {
+        type = TCP_ICMP_SOFT;
     } else {
         ASSERT(words_take(words, "unreachable"));
     }

@@ -24,7 +24,7 @@
  *   full, room         the engine's owner has no room for segments, or again
  *   rooms N            it has room for N segments, then for none
  *   lose N             bytes to send from offset N on are lost in memory
- *   icmp big MTU SEQ, icmp unreachable SEQ
+ *   icmp big MTU SEQ, icmp unreachable SEQ, icmp soft SEQ
  *   state NAME         of the connection; CLOSED if there is none
  *   ended HOW          the last event: closed aborted reset refused timeout
  *                      unreachable

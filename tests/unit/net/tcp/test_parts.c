@@ -29,7 +29,7 @@ static void test_cubic_returns_to_its_plateau_after_k(void **state)
     struct tcp_conn conn = {.mss = 1000, .cwnd = 100000, .srtt_us = 100000};
 
     (void)state;
-    conn.ssthresh = tcp_cc_cubic.lost(&tcp, &conn);
+    conn.ssthresh = tcp_cc_cubic.lost(&tcp, &conn, conn.cwnd);
     assert_int_equal(conn.ssthresh, 70000);
     conn.cwnd = conn.ssthresh;
     for (int i = 0; i < 21; i++) {
@@ -53,9 +53,47 @@ static void test_cubic_converges_fast(void **state)
     struct tcp_conn conn = {.mss = 1000, .cwnd = 100000};
 
     (void)state;
-    conn.cwnd = tcp_cc_cubic.lost(&tcp, &conn);
-    (void)tcp_cc_cubic.lost(&tcp, &conn);
+    conn.cwnd = tcp_cc_cubic.lost(&tcp, &conn, conn.cwnd);
+    (void)tcp_cc_cubic.lost(&tcp, &conn, conn.cwnd);
     assert_int_equal(conn.cubic.w_max, 59500);
+}
+
+/* RFC 9438 section 4.8: after a time-out the window that it grows from is its
+ * plateau: what it was before the time-out is no aim. */
+static void test_cubic_starts_anew_after_a_time_out(void **state)
+{
+    struct tcp tcp = {.now_us = 1000000};
+    struct tcp_conn conn = {.mss = 1000, .cwnd = 100000, .srtt_us = 100000};
+
+    (void)state;
+    conn.ssthresh = tcp_cc_cubic.lost(&tcp, &conn, conn.cwnd);
+    tcp_cc_cubic.timed_out(&tcp, &conn);
+    conn.cwnd = conn.ssthresh;
+    for (int i = 0; i < 21; i++) { /* as NewReno: 9/17 a round trip */
+        cubic_round(&tcp, &conn);
+    }
+    assert_in_range(conn.cwnd, 79000, 83000);
+}
+
+/* RFC 9438 section 4.3: alpha is 1 from the window on that there was at the
+ * last loss, not from the maximum that fast convergence has lowered. */
+static void test_cubic_grows_as_newreno_up_to_the_window_of_the_loss(
+    void **state)
+{
+    struct tcp tcp = {.now_us = 1000000};
+    struct tcp_conn conn = {.mss = 1000, .cwnd = 100000, .srtt_us = 100000};
+
+    (void)state;
+    conn.cwnd = tcp_cc_cubic.lost(&tcp, &conn, conn.cwnd);
+    conn.cwnd = conn.ssthresh = tcp_cc_cubic.lost(&tcp, &conn, conn.cwnd);
+    cubic_round(&tcp, &conn);
+    conn.cubic.w_est = 65000; /* between 59.5 and 70 segments */
+    conn.cubic.acked = 0;
+    tcp_cc_cubic.acked(&tcp, &conn, 17000);
+    assert_int_equal(conn.cubic.acked, 9000);
+    conn.cubic.w_est = 70000;
+    tcp_cc_cubic.acked(&tcp, &conn, 17000);
+    assert_int_equal(conn.cubic.acked, 26000);
 }
 
 /* RFC 9438 section 4.9: never below two segments. */
@@ -65,8 +103,8 @@ static void test_ssthresh_is_at_least_two_segments(void **state)
     struct tcp_conn conn = {.mss = 1000, .cwnd = 1000, .snd_nxt = 1000};
 
     (void)state;
-    assert_int_equal(tcp_cc_cubic.lost(&tcp, &conn), 2000);
-    assert_int_equal(tcp_cc_newreno.lost(&tcp, &conn), 2000);
+    assert_int_equal(tcp_cc_cubic.lost(&tcp, &conn, conn.cwnd), 2000);
+    assert_int_equal(tcp_cc_newreno.lost(&tcp, &conn, 1000), 2000);
 }
 
 /* Deadlines come in their order, moved ones at their last time. */
@@ -137,6 +175,11 @@ static void test_config_is_checked(void **state)
     bad = good;                                                                \
     bad.field = (value);                                                       \
     assert_null(tcp_init(memory, &bad, &user))
+    bad = good; /* the sum of all entries is beyond 16 bits */
+    bad.connections = UINT16_MAX;
+    assert_true(tcp_bytes(&bad) > UINT16_MAX * sizeof(struct tcp_conn));
+    assert_true(tcp_image_bytes(&bad) > tcp_bytes(&bad));
+    REFUSED(connections, UINT16_MAX);
     REFUSED(connections, 0);
     REFUSED(connections, TCP_CONNECTIONS_MAX + 1);
     REFUSED(half_open, 0);

@@ -433,11 +433,11 @@ static void test_echo_slows_down_once_a_window(void **state)
                         "> P. 3001:4001(1000) ack 1 ect\n"
                         "< E. 1:1(0) ack 1001 win 65535\n");
     assert_true(tcp_info(script.host->tcp, script.id, &info));
-    assert_int_equal(info.ssthresh, 2000);
+    assert_int_equal(info.ssthresh, 5000);
     script_run(&script, "< E. 1:1(0) ack 4001 win 65535\n"
                         "send 100\n"
                         "> PW. 4001:4101(100) ack 1 ect\n");
     assert_true(tcp_info(script.host->tcp, script.id, &info));
-    assert_int_equal(info.ssthresh, 2000);
+    assert_int_equal(info.ssthresh, 5000);
     script_end(&script);
 }

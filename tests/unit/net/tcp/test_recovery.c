@@ -65,7 +65,7 @@ static void test_time_out_forgets_sack(void **state)
         "> P. 2897:4345(1448) ack 1\n"
         "+0.01 < . 1:1(0) ack 1 win 512 <TS 101 ecr last,sack 1449:2897>\n"
         "+0.01 > . 1:1449(1448) ack 1\n"
-        "+0.19 > . 1:1449(1448) ack 1\n"
+        "+0.2 > . 1:1449(1448) ack 1\n"
         "< . 1:1(0) ack 1449 win 512 <TS 102 ecr last>\n"
         "> . 1449:2897(1448) ack 1\n"
         "> P. 2897:4345(1448) ack 1\n"

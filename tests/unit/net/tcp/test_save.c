@@ -378,6 +378,75 @@ static void test_state_that_does_not_fit_the_flags_is_refused(void **state)
     bed_end(&bed);
 }
 
+/* Windows beyond what congestion control knows, and times so far away that the
+ * connection would be mute, are no state of this engine. */
+static void test_windows_and_times_without_limit_are_refused(void **state)
+{
+    struct bed bed;
+    struct tcp_conn *conn;
+    uint64_t far_us;
+
+    (void)state;
+    bed_begin(&bed);
+    conn = conn_of(&bed.script);
+    assert_true(tcp_load(bed.other, bed.image, bed.len));
+    far_us = bed.script.host->now_us + 3600 * UINT64_C(1000000);
+#define REFUSED(field, value)                                                  \
+    do {                                                                       \
+        struct tcp_conn before = *conn;                                        \
+                                                                               \
+        conn->field = (value);                                                 \
+        assert_true(tcp_save(bed.script.host->tcp, bed.image, bed.room) != 0); \
+        assert_false(tcp_load(bed.other, bed.image, bed.len));                 \
+        *conn = before;                                                        \
+    } while (0)
+    conn->recovery = TCP_RECOVERY;
+    conn->prr_flight = 1;
+    REFUSED(ssthresh, UINT32_MAX);
+    REFUSED(cwnd_acked, UINT32_MAX);
+    REFUSED(ack_due_us, far_us);
+    REFUSED(rtx_due_us, far_us);
+    REFUSED(reorder_due_us, far_us);
+    REFUSED(challenge_us, far_us);
+#undef REFUSED
+    bed_end(&bed);
+}
+
+/* The times of an entry in TIME-WAIT and of a half-open connection are those of
+ * the engine that has loaded it. */
+static void test_entries_of_an_image_end_in_time(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+
+    (void)state;
+    script_begin(&script, &config, 0xfffffc00, 0xfffff800);
+    script_run(&script, script_open);
+    script_run(&script, "close\n"
+                        "< F. 1:1(0) ack 2 win 512 <TS 101 ecr 1>\n"
+                        "drop\n"
+                        "uses 0 0 1 0\n");
+    script.ends.remote_port++;
+    script_run(&script, "< S 0:0(0) win 65535 <mss 1000>\n"
+                        "drop\n"
+                        "uses 0 1 1 0\n");
+    for (uint16_t i = 0; i < config.time_waits; i++) {
+        script.host->tcp->waits[i].due_us = UINT64_MAX - 1;
+    }
+    for (uint16_t i = 0; i < config.half_open; i++) {
+        uint16_t node = (uint16_t)(tcp_first_half(script.host->tcp) + i);
+
+        if (script.host->tcp->nodes[node].used) {
+            deadlines_set(&script.host->tcp->deadlines, node, UINT64_MAX - 1);
+        }
+    }
+    host_reload(script.host);
+    script_run(&script, "+101\n"
+                        "+101\n"
+                        "uses 0 0 0 0\n");
+    script_end(&script);
+}
+
 /* R2 counts from when there was something to send (RFC 9293 section 3.8.3).  An
  * image may say that a connection has waited which has nothing to send: this is
  * over when the user sends, although the peer's window is closed. */

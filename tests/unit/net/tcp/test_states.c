@@ -87,6 +87,26 @@ static void test_syn_again_is_answered_again(void **state)
                 "state ESTABLISHED\n");
 }
 
+/* RFC 6298 section 3 (Karn): which SYN-ACK the peer has answered is unknown.
+ * RFC 7323 section 4.3: the newest timestamp of the peer is echoed. */
+static void test_syn_again_measures_no_round_trip(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+    struct tcp_info info;
+
+    (void)state;
+    script_begin(&script, &config, 5, 0);
+    script_run(&script, "< S 0:0(0) win 65535 <mss 1000,TS 100 ecr 0>\n"
+                        "> S. 0:0(0) ack 1 <mss 1460,TS 0 ecr 100,ws 0>\n"
+                        "+0.6 < S 0:0(0) win 65535 <mss 1000,TS 700 ecr 0>\n"
+                        "> S. 0:0(0) ack 1 <mss 1460,TS 0 ecr 700,ws 0>\n"
+                        "+0.04 < . 1:1(0) ack 1 win 65535 <TS 740 ecr last>\n");
+    assert_true(tcp_info(script.host->tcp, script.id, &info));
+    assert_int_equal(info.srtt_us, 0);
+    script_end(&script);
+}
+
 /* RFC 9293 section 3.8.3: SYN-ACKs are repeated, with growing pauses. */
 static void test_syn_ack_is_repeated_and_given_up(void **state)
 {
@@ -405,14 +425,14 @@ static void test_rst_at_the_next_byte_resets(void **state)
                            "quiet\n");
 }
 
-/* RFC 9293 section 3.10.5. */
+/* RFC 9293 section 3.10.5; RFC 7323 section 3.2: with a timestamp. */
 static void test_abort_sends_a_reset(void **state)
 {
     (void)state;
     play_both(script_open, "send 100\n"
                            "> P. 1:101(100) ack 1\n"
                            "abort\n"
-                           "> R. 101:101(0) ack 1\n"
+                           "> R. 101:101(0) ack 1 <TS 0 ecr 100>\n"
                            "ended aborted\n"
                            "uses 0 0 0 0\n");
 }
@@ -439,6 +459,30 @@ static void test_active_open_agrees_options(void **state)
                 "last,ws 7>\n"
                 "> . 1:1(0) ack 1 <TS 0 ecr 7>\n"
                 "state ESTABLISHED\n");
+}
+
+/* RFC 7323 section 4.3: the echo is that of the first segment which waits for
+ * its ACK, whatever the sequence numbers are. */
+static void test_active_open_echoes_the_first_timestamp(void **state)
+{
+    static const uint32_t peer_isns[] = {5, 0xfffffc00};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(peer_isns); i++) {
+        struct tcp_config config = script_config();
+        struct script script;
+
+        script_begin(&script, &config, peer_isns[i], 0);
+        script_run(&script,
+                   "connect\n"
+                   "> SEW 0:0(0)\n"
+                   "full\n"
+                   "< S. 0:0(0) ack 1 win 65535 <mss 1460,TS 7 ecr last>\n"
+                   "< . 1:101(100) ack 1 win 65535 <TS 9 ecr last>\n"
+                   "room\n"
+                   "> . 1:1(0) ack 101 <TS 0 ecr 7>\n");
+        script_end(&script);
+    }
 }
 
 /* RFC 9293 section 3.8.3: SYNs are repeated, and given up. */
