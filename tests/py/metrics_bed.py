@@ -46,6 +46,9 @@ class LookedAt(FakeSupervisor):
             "queue-pairs": {"queue-pairs": [
                 {"qpn": 7, "qid": qid, "state": "live", "peer": "10.0.0.1", "cntlid": 1,
                  "entries": 32, "in-flight": qid} for qid in (0, 1)]},
+            "sensors": {"sensors": [
+                {"address": 0x48, "answers": True, "millikelvin": 313150},
+                {"address": 0x49, "answers": False}], "bmc": {}},
             "neighbours": {"ports": [{"port": 0, "neighbours": [
                 {"chassis": "00:11", "port": "eth7", "system": neighbour}]}]}}
         self.replies["faults"] = self.ask_faults

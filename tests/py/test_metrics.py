@@ -13,6 +13,7 @@ from metrics_bed import LookedAt, superblock
 from prometheus_client.parser import text_string_to_metric_families
 
 from essd.base import paths
+from essd.instance import config
 from essd.instance.instance import Instance
 from essd.observe import metrics, metrics_text, top
 
@@ -171,12 +172,50 @@ def test_a_frame_takes_two_connections_to_the_supervisor(supervisor: LookedAt) -
 def test_only_who_asks_for_it_gets_the_map_of_the_flash(supervisor: LookedAt) -> None:
     supervisor.superblocks = [superblock(number) for number in range(150)]
     supervisor.dead_dies = [3]
-    drive = metrics.Collector(Instance(NAME), has_map=True).frame()["drives"]["drive"]
+    drive = metrics.Collector(Instance(NAME), for_page=True).frame()["drives"]["drive"]
     found = drive["flash-map"]
     assert [row["superblock"] for row in found["rows"]] == list(range(150))
     assert (found["channels"], found["dies"], found["dead-dies"], found["more"]) == (
         2, 2, [3], False)
     assert "flash-map" not in metrics.Collector(Instance(NAME)).frame()["drives"]["drive"]
+
+
+def test_the_page_is_told_temperatures_and_what_a_drive_is_made_of(
+        supervisor: LookedAt) -> None:
+    frame = metrics.Collector(Instance(NAME), for_page=True).frame()
+    assert frame["drives"]["drive"]["temperatures"] == [40.0]   # of the sensor that answers
+    assert frame["layout"] == {"drive": {"ports": [0, 1], "channels": 0, "dies": 0}}
+    assert frame["switches"] == {}
+    assert "layout" not in metrics.Collector(Instance(NAME)).frame()
+
+
+def test_a_drive_that_is_off_still_has_its_ports_and_dies(supervisor: LookedAt) -> None:
+    supervisor.parts["drive"]["state"] = "off"
+    frame = metrics.Collector(Instance(NAME), for_page=True).frame()
+    assert frame["drives"] == {} and list(frame["layout"]) == ["drive"]
+    array = config.Nand("/nand", "1G", "tlc", 4, 2, 1)
+    drive = config.Drive("/qemu", "/flash.img", "/media.raw", "raw", "nqn.x", nand=array)
+    assert metrics.layout_of([0], drive) == {"ports": [0], "channels": 4, "dies": 2}
+
+
+def test_the_load_of_a_switch_is_the_growth_of_its_counters(supervisor: LookedAt) -> None:
+    counted = iter((1000, 5000, 10))        # the last one: the switch has begun again
+
+    def show(request: dict[str, Any]) -> Any:
+        assert request["request"] == "show"
+        number = next(counted, None)
+        if number is None:
+            raise ValueError("the switch does not answer")
+        return {"ports": [{"port": 3, "counters": {"rx_bytes": number, "tx_bytes": 0}}]}
+
+    supervisor.replies["switch"] = show
+    collector = metrics.Collector(Instance(NAME), for_page=True)
+    assert collector.switch("leaf") == [{"port": 3, "in-bytes-per-s": None,
+                                         "out-bytes-per-s": None}]
+    port, = collector.switch("leaf")
+    assert port["in-bytes-per-s"] > 0 and port["out-bytes-per-s"] == 0
+    assert collector.switch("leaf")[0]["in-bytes-per-s"] is None
+    assert collector.switch("leaf") == []
 
 
 def test_a_drive_whose_firmware_has_no_map_is_shown_without_it(supervisor: LookedAt) -> None:
@@ -188,7 +227,7 @@ def test_a_drive_whose_firmware_has_no_map_is_shown_without_it(supervisor: Looke
         return supervisor.ask_drive(request)
 
     supervisor.replies["mgmt"] = refuse
-    drive = metrics.Collector(Instance(NAME), has_map=True).frame()["drives"]["drive"]
+    drive = metrics.Collector(Instance(NAME), for_page=True).frame()["drives"]["drive"]
     assert drive["flash-map"] is None and drive["why"] == ""
 
 

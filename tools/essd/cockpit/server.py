@@ -58,7 +58,7 @@ class Cockpit:
 
     def __init__(self, instance: Instance, has_latency: bool = False) -> None:
         self.instance = instance
-        self.collector = metrics.Collector(instance, has_latency, has_map=True)
+        self.collector = metrics.Collector(instance, has_latency, for_page=True)
         self.uart = UartTails()
         self.trace = TraceTail(instance)
         self.actions = Actions(instance, self.collector, self.trace)

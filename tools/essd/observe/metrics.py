@@ -19,6 +19,7 @@ from typing import Any
 
 from ..base import cpu
 from ..base.errors import EssdError
+from ..instance.config import Drive
 from ..instance.instance import Instance
 from ..machine.drive import port_get
 from .status import kind_of
@@ -89,6 +90,16 @@ def map_of(drive: Instance) -> dict[str, Any] | None:
         return None
     return {**{key: reply[key] for key in ("mounted", "channels", "dies", "dead-dies")},
             **whole_table(drive, "superblocks", reply, MAP_PAGES)}
+
+
+def temperatures_of(drive: Instance) -> list[float]:
+    """What the drive's sensors that answer say, in degrees Celsius."""
+    try:
+        reply = drive.ask(**to_drive("sensors"), part=drive.drive)
+    except EssdError:       # older firmware, or a drive that ends
+        return []
+    return [round(sensor["millikelvin"] / 1000 - 273.15, 1) for sensor in reply["sensors"]
+            if sensor["answers"]]
 
 
 def to_port(number: int) -> dict[str, Any]:
@@ -182,7 +193,7 @@ class DriveLook:
     octets: dict[int, tuple[float, int, int]] = field(default_factory=dict)
     slow: dict[str, Any] = field(default_factory=dict)
     latency: Latency = field(default_factory=Latency)
-    has_map: bool = False               # read the map of the flash, too
+    for_page: bool = False              # read what only the cockpit shows, too
 
     def take(self, drive: Instance, ports: list[int], replies: list[dict[str, Any]],
              now: float) -> dict[str, Any]:
@@ -224,8 +235,18 @@ class DriveLook:
                 "controllers": whole_table(drive, "controllers", controllers),
                 "queue-pairs": whole_table(drive, "queue-pairs", queue_pairs),
                 "neighbours": neighbours.get("ports", []), "faults": faults,
-                **({"flash-map": map_of(drive)} if self.has_map and "flash" in self.counters
-                   else {})}
+                **(self.page_tables(drive) if self.for_page else {})}
+
+    def page_tables(self, drive: Instance) -> dict[str, Any]:
+        return {"temperatures": temperatures_of(drive),
+                **({"flash-map": map_of(drive)} if "flash" in self.counters else {})}
+
+
+def layout_of(ports: list[int], drive: Drive) -> dict[str, Any]:
+    """What a drive is made of, as its configuration says."""
+    array = drive.nand
+    return {"ports": ports, "channels": array.channels if array else 0,
+            "dies": array.dies if array else 0}
 
 
 @dataclass
@@ -234,11 +255,13 @@ class Collector:
 
     instance: Instance
     has_latency: bool = False           # sample the drives' commands, too
-    has_map: bool = False               # read the maps of the drives' flash, too
+    for_page: bool = False              # read what only the cockpit shows, too
     count: int = 0
     drives: dict[str, DriveLook] = field(default_factory=dict)
     cpu_before: dict[str, tuple[int, float, float]] = field(default_factory=dict)
     ports: dict[str, list[int]] = field(default_factory=dict)   # with a cable, by drive
+    layout: dict[str, Any] = field(default_factory=dict)    # of the drives, also if off
+    switched: dict[tuple[str, int], tuple[float, int, int]] = field(default_factory=dict)
     ports_of: int = 0           # modification time of the configuration that has them
     pool: ThreadPoolExecutor | None = None      # takes samples, if any are wanted
 
@@ -251,13 +274,15 @@ class Collector:
         if changed != self.ports_of:
             config = self.instance.config
             self.ports = {name: list(config.ports_of(name)) for name in names}
+            self.layout = {name: layout_of(self.ports[name], drive)
+                           for name, drive in config.drives.items() if name in self.ports}
             self.ports_of = changed
 
     def look(self, names: list[str], is_slow: bool) -> dict[str, dict[str, Any]]:
         """Ask all drives at the same time; drives with the same ports by one request."""
         groups: dict[tuple[tuple[int, ...], bool], list[str]] = {}
         for name in names:
-            known = self.drives.setdefault(name, DriveLook(name, has_map=self.has_map))
+            known = self.drives.setdefault(name, DriveLook(name, for_page=self.for_page))
             groups.setdefault((tuple(self.ports[name]), is_slow or not known.slow),
                               []).append(name)
         found = {}
@@ -269,6 +294,22 @@ class Collector:
                 found[name] = self.drives[name].take(
                     self.instance.of(name), list(ports), replies[name], now)
         return {name: found[name] for name in names}
+
+    def switch(self, name: str) -> list[dict[str, Any]]:
+        """What the ports of a switch carry; nothing if it does not answer."""
+        try:
+            reply = self.instance.ask("switch", part=name, request="show")
+        except EssdError:
+            return []
+        now, found = time.monotonic(), []
+        for port in reply["ports"]:
+            said = (port["counters"]["rx_bytes"], port["counters"]["tx_bytes"])
+            at, was_in, was_out = self.switched.get((name, port["port"]), (now, None, None))
+            self.switched[name, port["port"]] = (now, *said)
+            found.append({"port": port["port"],
+                          "in-bytes-per-s": rate(said[0], was_in, now - at),
+                          "out-bytes-per-s": rate(said[1], was_out, now - at)})
+        return found
 
     def sample(self, name: str) -> dict[str, Any]:
         latency = self.drives[name].latency
@@ -300,8 +341,16 @@ class Collector:
                   for number, cable in status["cables"].items()}
         return {"name": status["name"], "accel": status["accel"], "time": time.time(),
                 "parts": parts, "cables": cables, "drives": drives,
+                **(self.page_facts(parts) if self.for_page else {}),
                 "cost": {"seconds": time.monotonic() - began,
                          "cpu-seconds": time.process_time() - used}}
+
+    def page_facts(self, parts: dict[str, Any]) -> dict[str, Any]:
+        """What only the cockpit shows: what the drives are made of, so that one that is off
+        keeps its place, and the load of the switches."""
+        return {"layout": self.layout,
+                "switches": {name: self.switch(name) for name, part in parts.items()
+                             if part["kind"] == "switch" and part["state"] == "running"}}
 
     def two_frames(self) -> dict[str, Any]:
         """A frame that has rates: over one second."""
