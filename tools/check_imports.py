@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, list[str]] = {
     "conform": ["base", "settings", "build", "instance", "machine", "storage", "drive",
                 "observe", "setup"],
     "testrun": ["base", "build", "instance", "machine", "setup"],
-    "cockpit": ["base", "instance", "observe"],
+    "cockpit": ["base", "instance", "drive", "observe"],
     "cli": ["base", "settings", "build", "instance", "machine", "storage", "drive", "debug",
             "supervisor", "observe", "setup", "topology", "api", "demo", "bench", "conform",
             "testrun", "cockpit"],

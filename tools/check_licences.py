@@ -35,7 +35,10 @@ OTHERS = {
     "rdmacm": ("librdmacm", "GPL-2.0 or Linux-OpenIB"),
     "nvme": ("libnvme", "LGPL-2.1-or-later"),
     "uring": ("liburing", "LGPL-2.1-or-later or MIT"),
+    "uplot": ("uPlot", "MIT"),
 }
+# Folders with the code of others as they publish it, each with its licence.
+VENDORED = {"tools/essd/cockpit/uplot/": "uplot"}
 # How the build names code of others: (files, what finds the names).
 NAMES = (
     (("tools/essd/**/*.py",), re.compile(r'\bSource\("([\w-]+)"')),
@@ -60,7 +63,7 @@ def licence_of(name: str) -> str:
 
 def complaint(name: str, path: pathlib.Path) -> str:
     """What is wrong with a file's licence line; "" if it is correct."""
-    if name.startswith("LICENSES/") or name.endswith(NO_LINE):
+    if name.startswith(("LICENSES/", *VENDORED)) or name.endswith(NO_LINE):
         return ""
     line = f"SPDX-License-Identifier: {licence_of(name)}"
     head = path.read_bytes()[:1500].decode(errors="replace")
@@ -69,7 +72,8 @@ def complaint(name: str, path: pathlib.Path) -> str:
 
 def others(top: pathlib.Path) -> set[str]:
     """What the build fetches or links, by the build's names."""
-    return ALWAYS | {SAME.get(name, name) for patterns, names in NAMES
+    found = {name for folder, name in VENDORED.items() if (top / folder).is_dir()}
+    return found | ALWAYS | {SAME.get(name, name) for patterns, names in NAMES
                      for pattern in patterns for path in top.glob(pattern)
                      if not path.is_relative_to(top / "build")
                      for name in names.findall(path.read_text(encoding="utf-8"))}
@@ -98,8 +102,15 @@ def texts_complaints(texts: set[str]) -> list[str]:
             for name in sorted(wanted ^ texts)]
 
 
+def vendored_complaints(top: pathlib.Path) -> list[str]:
+    """The code of others comes with its licence."""
+    return [f"{folder}LICENSE: is missing" for folder in VENDORED
+            if (top / folder).is_dir() and not (top / folder / "LICENSE").is_file()]
+
+
 def main() -> int:
     found = [text for name in tracked() if (text := complaint(name, TOP / name))]
+    found += vendored_complaints(TOP)
     found += texts_complaints({path.name for path in (TOP / "LICENSES").iterdir()})
     found += readme_complaints((TOP / "README.md").read_text(encoding="utf-8"), others(TOP))
     for text in found:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs the cockpit's page.js in Node, in front of as much of a document as the page
- * uses, and prints the JSON of one expression.  tests/py/test_cockpit_page.py hands
- * it page.js, the identifiers of page.html, and the expression, which may use
- * everything of page.js and of this file.
+ * Runs the scripts of the cockpit's page in Node, in front of as much of a document as
+ * the page uses, and prints the JSON of expressions.  tests/py/test_cockpit_page.py hands
+ * it the scripts and the identifiers of page.html, and the expressions, which may use
+ * everything of the page and of this file.
  *
  * Not done: layout, styles, drawing, HTML.  tests/py/test_cockpit_browser.py has a
  * browser for these.
@@ -18,7 +18,8 @@ class Element {
         Object.assign(this, {name, children: [], className: "", own_text: "", hidden: false,
                              disabled: false, listeners: {}, open: false, value: "",
                              clientWidth: 0, clientHeight: 0, parentElement: null,
-                             tHead: null, tBodies: [], title: "",
+                             tHead: null, tBodies: [], title: "", dataset: {},
+                             attributes: {}, tagName: name.toUpperCase(),
                              style: {setProperty: (key, value) => this.shown[key] = value},
                              shown: {}});
         this.classes = new Set();
@@ -56,10 +57,16 @@ class Element {
     insertRow() { return this.make("tr"); }
     createTHead() { return this.tHead = this.make("thead"); }
     createTBody() { return this.tBodies[0] = this.make("tbody"); }
-    setAttribute() {}
-    getContext() {
-        return new Proxy({}, {get: () => () => undefined, set: () => true});
+    setAttribute(key, value) {
+        this.attributes[key] = String(value);
+        if (key === "class") {
+            this.className = String(value);
+        }
     }
+    getAttribute(key) { return key in this.attributes ? this.attributes[key] : null; }
+    querySelector() { return null; }
+    scrollIntoView() { this.is_in_view = true; }
+    focus() { this.is_focused = true; }
     all() { return [this, ...this.children.flatMap((child) => child.all())]; }
     closest(name) {
         return this.name === name ? this : this.parentElement && this.parentElement.closest(name);
@@ -75,19 +82,31 @@ function make_world(ids) {
     const listeners = {};
 
     for (const id of ids) {
-        // Each has a section of its own, as the tables have in page.html.
         found[id] = main.make("section").make("div");
     }
     const document = {
         body, documentElement: body, title: "",
         getElementById: (id) => found[id],
         createElement: (name) => new Element(name),
-        querySelectorAll: () => main.all().filter((element) => element.name === "button"),
+        createElementNS: (_, name) => new Element(name),
+        querySelectorAll: (what) => what.includes("button")
+            ? main.all().filter((element) => element.name === "button") : [],
         addEventListener: (what, listener) => { listeners[what] = listener; },
     };
     const world = {
         document, asked, sources, main, found, console, Date, JSON,
-        window: {devicePixelRatio: 1}, setInterval: () => 0,
+        window: {addEventListener: () => 0, matchMedia: () => ({addEventListener: () => 0})},
+        setInterval: () => 0, CSS: {escape: (text) => text},
+        // Draws nothing; it keeps what it was given.
+        uPlot: class {
+            constructor(options, data) {
+                Object.assign(this, {options, data, cursor: {left: -1, idx: null},
+                                     width: options.width, height: options.height});
+            }
+            setData(data) { this.data = data; }
+            setSize({width, height}) { Object.assign(this, {width, height}); }
+            destroy() {}
+        },
         getComputedStyle: () => ({getPropertyValue: () => ""}),
         EventSource: class { constructor() { sources.push(this); } },
         fetch: async (path, request) => {
@@ -95,19 +114,33 @@ function make_world(ids) {
             return {status: 200, json: async () => ({})};
         },
         click: (words) => {
-            const button = main.all().find((element) => element.name === "button" &&
-                                           element.own_text === words);
+            const button = main.all().find((element) => ["button", "a"].includes(element.name) &&
+                                           element.textContent.trim().startsWith(words));
 
             if (!button.disabled) {
-                listeners.click({target: button});
+                listeners.click({target: button, preventDefault: () => 0});
             }
         },
     };
     return world;
 }
 
-const [page, ids, expression] = process.argv.slice(2);
-const world = vm.createContext(make_world(JSON.parse(ids)));
+const [paths, ids] = process.argv.slice(2).map((text) => JSON.parse(text));
+const scripts = paths.map((path) => new vm.Script(fs.readFileSync(path, "utf8"),
+                                                  {filename: path}));
 
-vm.runInContext(fs.readFileSync(page, "utf8"), world);
-console.log(JSON.stringify(vm.runInContext(expression, world)));
+/* Each line of input is the JSON of an expression; it is answered with a line: {value} or
+ * {error}.  Each has a page of its own. */
+require("readline").createInterface({input: process.stdin}).on("line", (line) => {
+    let answer;
+
+    try {
+        const world = vm.createContext(make_world(ids));
+
+        scripts.forEach((script) => script.runInContext(world));
+        answer = {value: vm.runInContext(JSON.parse(line), world)};
+    } catch (error) {
+        answer = {error: error.stack};
+    }
+    console.log(JSON.stringify(answer));
+});

@@ -24,7 +24,9 @@ from metrics_bed import LookedAt
 from prometheus_client.parser import text_string_to_metric_families
 
 from essd.base import cpu, paths
-from essd.cockpit import guard, server, unproven
+from essd.base.errors import EssdError
+from essd.cockpit import guard, rules, server, unproven
+from essd.drive import fault_rules
 
 NAMES = (f"pycockpit{os.getpid()}-{number}" for number in itertools.count())
 REFUSED = guard.REFUSED.encode()
@@ -58,7 +60,7 @@ def site() -> Iterator[Fake]:
 
 # Who may see it
 
-@pytest.mark.parametrize("path", ["/", "/page.js", "/page.css", "/events", "/metrics", "/do",
+@pytest.mark.parametrize("path", [*server.FILES, server.RULES, "/events", "/metrics", "/do",
                                   "/nowhere", "/login", "/login?token=", "/login?token=x",
                                   "/login?token=%00%ff"])
 def test_without_a_token_there_is_one_line_and_nothing_else(site: Fake, path: str) -> None:
@@ -345,12 +347,15 @@ def test_hostile_text_of_the_network_reaches_the_page_as_json_only() -> None:
         drive = site.event()["frame"]["drives"]["drive"]
         assert drive["controllers"]["rows"][0]["hostnqn"] == evil
         assert drive["neighbours"][0]["neighbours"][0]["system"] == evil
-        for path in ("/", "/page.js", "/page.css", "/metrics"):
+        for path in (*server.FILES, "/metrics"):
             assert evil.encode() not in site.ask("GET", path).read()
 
 
 def test_the_page_never_makes_html_out_of_text() -> None:
-    script = (Path(guard.__file__).parent / "page.js").read_text(encoding="utf-8")
+    scripts = [path for path in server.FILES.values()
+               if path.suffix == ".js" and path.parent == server.FOLDER]
+    assert len(scripts) > 5
+    script = "".join(path.read_text(encoding="utf-8") for path in scripts)
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(",
                  "Function(", "setTimeout(\"", "DOMParser", "srcdoc", "createContextualFragment"):
         assert word not in script
@@ -407,6 +412,67 @@ def test_a_switch_sends_its_command(site: Fake, body: dict[str, Any], command: s
                                     expected: dict[str, Any]) -> None:
     assert site.do(**body) == (200, {})
     assert {"command": command, **expected} in site.asked(command)
+
+
+def test_the_page_names_each_of_its_files_once() -> None:
+    page = server.FILES["/"].read_text(encoding="utf-8")
+    named = re.findall(r'(?:src|href)="(/[^"]+)"', page)
+    assert sorted(named) == sorted(set(server.FILES) - {"/"})
+
+
+def test_the_words_of_fault_rules_are_there_to_compose_one(site: Fake) -> None:
+    reply = site.ask("GET", server.RULES)
+    assert reply.status == 200
+    assert json.loads(reply.read()) == rules.grammar()
+
+
+def test_a_composed_rule_is_added_and_removed(site: Fake) -> None:
+    line = "nvme opcode=read do delay=20ms"
+    assert site.do(do="fault-add", part="drive", rule=line, name="slow") == (200, {})
+    assert {"command": "faults", "part": "drive", "do": "add",
+            "rules": [{"rule": line, "name": "slow"}]} in site.asked("faults")
+    assert site.do(do="fault-remove", part="drive", name="slow") == (200, {})
+    assert {"command": "faults", "part": "drive", "do": "remove",
+            "names": ["slow"]} in site.asked("faults")
+
+
+def test_rules_are_saved_replaced_and_forgotten(tmp_path: Path) -> None:
+    saved = rules.Saved(tmp_path / "new" / "rules.yaml")
+    assert saved.all() == []
+    saved.save("slow", "nvme opcode=read do delay=20ms")
+    saved.save("dead", "nand operation=program when nth=1 do die")
+    saved.save("slow", "nvme opcode=read do  delay=30ms")
+    assert saved.all() == [
+        {"name": "dead", "rule": "nand operation=program when nth=1 do die"},
+        {"name": "slow", "rule": "nvme opcode=read do delay=30ms"}]
+    # The command line takes the file.
+    assert [rule.name for rule in fault_rules.load_file(saved.path)] == ["dead", "slow"]
+    for name, line, complaint in (("", "nvme do drop", "needs"), ("a b", "nvme do drop", "name"),
+                                  ("x", "nvme do dance", "cannot do"), ("x", "", "empty")):
+        with pytest.raises(EssdError, match=complaint) if name else contextlib.nullcontext():
+            saved.save(name or "slow", line)
+    saved.save("slow", "nvme opcode=read do delay=30ms")
+    saved.forget("dead")
+    saved.forget("never saved")
+    assert [entry["name"] for entry in saved.all()] == ["slow"]
+    saved.forget("slow")
+    assert saved.all() == []
+
+
+def test_a_saved_rule_reaches_the_page_and_a_mistake_in_the_file_is_said() -> None:
+    with contextlib.ExitStack() as stack:
+        saved = rules.Saved()
+        stack.callback(lambda: saved.path.unlink(missing_ok=True))
+        for site in serve():
+            site.log_in()
+            assert site.do(do="rule-save", name="slow", rule="nvme do dance")[0] == 409
+            assert site.do(do="rule-save", name="slow", rule="nvme do drop") == (200, {})
+            event = site.event(holds=lambda event: event["saved"])
+            assert event["saved"] == [{"name": "slow", "rule": "nvme do drop"}]
+            assert site.do(do="rule-forget", name="slow") == (200, {})
+            saved.path.write_text("- nvme do dance\n")
+            event = site.event(holds=lambda event: event["saved-why"])
+            assert "dance" in event["saved-why"] and event["saved"] == []
 
 
 def test_a_rule_that_was_turned_off_is_shown_so(site: Fake) -> None:

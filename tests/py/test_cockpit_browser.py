@@ -30,7 +30,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory,
         with cockpit(name) as site, chromium.page(
                 tmp_path_factory.mktemp("chromium")) as page:
             page.call("Page.navigate", url=site.link)
-            page.until("document.querySelector('#drives .drive') !== null")
+            page.until("document.querySelector('#picture .drive') !== null")
             yield page, site, supervisor
 
 
@@ -49,8 +49,9 @@ def test_the_address_line_has_no_token(shown: Shown) -> None:
 
 def test_the_page_shows_drives_ports_hosts_and_the_uart(shown: Shown) -> None:
     page, _, _ = shown
-    page.until("/read \\d/.test(document.querySelector('.drive').textContent)")
-    assert "serial S1" in text_of(page, ".drive .identity")
+    page.until("/reads \\d/.test(document.querySelector('#charts').textContent)")
+    assert "serial S1" in text_of(page, "#picture .drive")
+    assert "25 Gb/s" in text_of(page, "#picture .box[aria-label*='port 0']")
     assert "25 Gb/s" in text_of(page, "#ports")
     assert "host:0" in text_of(page, "#cables")
     assert "bad-start" in text_of(page, "#faults")
@@ -73,19 +74,21 @@ def colour_of(page: chromium.Page, selector: str, of: str = "backgroundColor") -
 
 def test_the_flash_is_a_map_and_a_dead_die_is_red(shown: Shown) -> None:
     page, _, _ = shown
-    page.until("document.querySelectorAll('.map .squares i').length === 3")
+    page.until("document.querySelectorAll('#map i').length === 3")
     red = page.run("(() => { const probe = document.createElement('i');"
                    "probe.style.color = 'var(--bad)'; document.body.append(probe);"
                    "const found = getComputedStyle(probe).color; probe.remove();"
                    "return found; })()")
-    assert colour_of(page, ".map .dies .bad") == red
-    assert text_of(page, ".map .dies .bad") == "channel 1 die 0: dead"
-    assert colour_of(page, ".drive > .bad", "color") == red
-    assert text_of(page, ".drive > .bad") == "Dead: channel 1 die 0"
-    assert colour_of(page, ".map .squares .retired") == red
-    full, free = (colour_of(page, f".map .squares .{name}") for name in ("closed", "free"))
+    assert colour_of(page, "#dies .bad") == red
+    assert text_of(page, "#dies .bad") == "channel 1 die 0: dead"
+    assert colour_of(page, "#picture .die.dead", "fill") == red
+    assert page.run("document.querySelectorAll('#picture .die.dead').length") == 1
+    assert colour_of(page, "#problems .bad", "color") == red
+    assert text_of(page, "#problems .bad") == "drive: channel 1 die 0 is dead"
+    assert colour_of(page, "#map .retired") == red
+    full, free = (colour_of(page, f"#map .{name}") for name in ("closed", "free"))
     assert full != free
-    width, height = page.run("(() => { const one = document.querySelector('.map .squares i');"
+    width, height = page.run("(() => { const one = document.querySelector('#map i');"
                              "return [one.offsetWidth, one.offsetHeight]; })()")
     assert width >= 10 and abs(width - height) <= 1
 
@@ -139,7 +142,7 @@ def test_without_the_supervisor_the_page_says_since_when(shown: Shown) -> None:
 def test_nothing_of_the_page_violates_its_policy(shown: Shown) -> None:
     page, site, _ = shown
     page.call("Page.navigate", url=f"http://{site.host}/")
-    page.until("document.querySelector('#drives .drive') !== null")
+    page.until("document.querySelector('#picture .drive') !== null")
     complaints = [text for text in page.complaints() if "favicon" not in text]
     assert complaints == []
     assert page.run("performance.getEntriesByType('resource').every((entry) => "

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..instance.instance import Instance
 from ..observe.metrics import Collector
+from .rules import Saved
 from .tails import TraceTail
 
 
@@ -25,14 +26,19 @@ def switch(body: dict[str, Any]) -> bool:
 class Actions:
     """Each action of the page; ValueError if its arguments make no sense."""
 
-    def __init__(self, instance: Instance, collector: Collector, trace: TraceTail) -> None:
+    def __init__(self, instance: Instance, collector: Collector, trace: TraceTail,
+                 saved: Saved) -> None:
         self.instance = instance
         self.collector = collector
         self.trace = trace
+        self.saved = saved
 
     def do(self, body: dict[str, Any]) -> None:
         table = {"power": self.power, "reset": self.reset, "cable": self.cable,
-                 "fault": self.fault, "latency": self.latency, "trace": self.follow_trace}
+                 "fault": self.fault, "fault-add": self.add_fault,
+                 "fault-remove": self.remove_fault, "rule-save": self.save_rule,
+                 "rule-forget": self.forget_rule, "latency": self.latency,
+                 "trace": self.follow_trace}
         name = word(body, "do")
         if name not in table:
             raise ValueError(f"there is no action {name}")
@@ -55,6 +61,23 @@ class Actions:
         self.instance.ask("faults", part=word(body, "part"), names=[word(body, "name")],
                           do="on" if switch(body) else "off")
         self.collector.count = 0        # The next frame asks for the rules again.
+
+    def add_fault(self, body: dict[str, Any]) -> None:
+        name = word(body, "name") if body.get("name") else ""
+        self.instance.ask("faults", part=word(body, "part"), do="add",
+                          rules=[{"rule": word(body, "rule"), "name": name}])
+        self.collector.count = 0
+
+    def remove_fault(self, body: dict[str, Any]) -> None:
+        self.instance.ask("faults", part=word(body, "part"), names=[word(body, "name")],
+                          do="remove")
+        self.collector.count = 0
+
+    def save_rule(self, body: dict[str, Any]) -> None:
+        self.saved.save(word(body, "name"), word(body, "rule"))
+
+    def forget_rule(self, body: dict[str, Any]) -> None:
+        self.saved.forget(word(body, "name"))
 
     def latency(self, body: dict[str, Any]) -> None:
         self.collector.has_latency = switch(body)

@@ -29,6 +29,7 @@ from ..observe import metrics, metrics_text
 from . import unproven
 from .actions import Actions
 from .guard import Guard, Hosts, Keys, LOGIN, METRICS
+from .rules import Saved, grammar
 from .tails import TraceTail, UartTails
 
 EVERY_S = 1.0
@@ -37,8 +38,13 @@ CLIENTS_MAX = 16
 PROVEN_MAX = 64         # connections that have shown a token
 WAITING_MAX = 4         # events that a slow browser may be behind
 BODY_MAX = 4096
-FILES = {"/": ("page.html", "text/html"), "/page.js": ("page.js", "text/javascript"),
-         "/page.css": ("page.css", "text/css")}
+# The page's files, by their ends: what they are.  uplot/ draws the charts; it is the code of
+# others (README.md, "Licences").
+KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
+FOLDER = Path(__file__).parent
+FILES = {"/" if path.name == "page.html" else f"/{path.relative_to(FOLDER)}": path
+         for path in sorted(FOLDER.rglob("*")) if path.suffix in KINDS}
+RULES = "/rules.json"
 PORT_COUNTERS = ("aFramesReceivedOK", "aFramesTransmittedOK", "aFrameCheckSequenceErrors",
                  "aFECCorrectedBlocks", "aFECUncorrectableBlocks", "linkChanges")
 
@@ -61,13 +67,14 @@ class Cockpit:
         self.collector = metrics.Collector(instance, has_latency, for_page=True)
         self.uart = UartTails()
         self.trace = TraceTail(instance)
-        self.actions = Actions(instance, self.collector, self.trace)
+        self.saved = Saved()
+        self.actions = Actions(instance, self.collector, self.trace, self.saved)
         self.clients: set[asyncio.Queue[str]] = set()
         self.frame: dict[str, Any] = {}
         self.frame_at = 0.0
         self.looking = asyncio.Lock()
-        self.files = {path: ((Path(__file__).parent / name).read_bytes(), kind)
-                      for path, (name, kind) in FILES.items()}
+        self.files = {path: (file.read_bytes(), KINDS[file.suffix])
+                      for path, file in FILES.items()}
 
     async def look(self) -> dict[str, Any]:
         """A new frame; EssdError if the instance does not run."""
@@ -94,7 +101,14 @@ class Cockpit:
         self.uart.follow(frame["parts"])
         return {"frame": for_page(frame), "uart": self.uart.fresh(),
                 "trace": self.trace.fresh(), "tracing": self.trace.part,
-                "sampling": self.collector.has_latency}
+                "sampling": self.collector.has_latency, **self.saved_rules()}
+
+    def saved_rules(self) -> dict[str, Any]:
+        """The saved rules, or what is wrong with their file."""
+        try:
+            return {"saved": self.saved.all(), "saved-why": ""}
+        except (EssdError, OSError) as error:
+            return {"saved": [], "saved-why": str(error)}
 
     def tell(self, event: dict[str, Any]) -> None:
         text = f"data: {json.dumps(event)}\n\n"
@@ -120,6 +134,9 @@ class Cockpit:
     async def get_file(self, request: Request) -> Response:
         data, kind = self.files[request.url.path]
         return Response(data, media_type=kind)
+
+    async def get_rules(self, _request: Request) -> Response:
+        return JSONResponse(grammar())
 
     async def get_events(self, _request: Request) -> Response:
         if len(self.clients) >= CLIENTS_MAX:
@@ -149,8 +166,8 @@ class Cockpit:
     def app(self) -> Starlette:
         return Starlette(routes=[
             *(Route(path, self.get_file) for path in FILES),
-            Route("/events", self.get_events), Route(METRICS, self.get_metrics),
-            Route("/do", self.post_action, methods=["POST"])])
+            Route(RULES, self.get_rules), Route("/events", self.get_events),
+            Route(METRICS, self.get_metrics), Route("/do", self.post_action, methods=["POST"])])
 
 
 async def read_body(request: Request) -> dict[str, Any]:
