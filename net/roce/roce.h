@@ -202,8 +202,8 @@ _Static_assert((int)TIMERS_MAX >= (int)RDMA_QPS, "a deadline a slot");
 struct roce_state {
     struct roce_qp qps[RDMA_QPS];
     uint64_t counters[ROCE_COUNTERS];
-    uint32_t window;         /* packets, at least 1; default ROCE_WINDOW */
-    struct timers timers;    /* by QP slot */
+    uint32_t window;      /* packets, at least 1; default ROCE_WINDOW */
+    struct timers timers; /* by QP slot */
     struct roce_ecn ecn;
     /* roce_reload() derives all fields below from those above. */
     struct roce_link links[ROCE_LISTS][RDMA_QPS];
