@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from essd import cli
 from essd.base import paths, show
-from essd.conform import conform, drives as conform_drives
+from essd.conform import conform, drives as conform_drives, report as conform_report
 from essd.conform.results import Results
 from essd.testrun import testrun
 
@@ -128,3 +128,13 @@ def test_a_failure_on_either_drive_is_reported(stands, tmp_path):
 def test_only_drives_in_qemu_can_be_several(words):
     status, output = command(*words, "--drives", "2")
     assert status == 2 and "--drives N is for drives in QEMU" in output
+
+
+def test_reports_during_a_run_count_each_drive_once() -> None:
+    run = conform.Run(conform.Options(), [], Results(), conform_report.Facts())
+    run.parts = [Results(transport=["timeouts 2"], complaints=["restarted"]),
+                 Results(transport=["timeouts 3"])]
+    for _ in range(3):
+        found = run.now()
+        assert found.transport == ["timeouts 2", "timeouts 3"]
+        assert found.complaints == ["restarted"]

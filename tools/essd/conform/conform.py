@@ -440,7 +440,8 @@ class Run:
     def now(self) -> Results:
         """The results of all drives so far."""
         found = replace(self.results, tests=list(self.results.tests),
-                        complaints=list(self.results.complaints))
+                        complaints=list(self.results.complaints),
+                        transport=list(self.results.transport))
         if self.parts:
             conform_drives.join(found, self.parts, self.ids)
         # Real time is measured here, because the program's clock may be virtual.
