@@ -18,8 +18,10 @@
 enum {
     DEFAULT_MSS_V4 = 536, /* RFC 9293 section 3.7.1 */
     DEFAULT_MSS_V6 = 1220,
-    SUBNET_LEN = 8, /* of an IPv6 address, in bytes */
-    LEAST_MSS = 64, /* a peer that asks for less gets this much */
+    SUBNET_LEN = 8,   /* of an IPv6 address, in bytes */
+    LEAST_MSS = 64,   /* a peer that asks for less gets this much */
+    SOURCES = 3,      /* that can have more than a quarter of all entries */
+    OTHERS_PART = 16, /* of all connections, one source leaves this part */
     HALF_ANSWER_US = 1000000,
     HALF_RETRIES_MAX = 5, /* an entry of the small pool, for 63 s */
 };
@@ -107,6 +109,12 @@ void tcp_conn_begin(struct tcp *tcp, struct tcp_conn *conn)
 
 /* ---- Listeners. */
 
+/* A source of half-open connections. */
+struct source {
+    uint16_t entry; /* one of its ones */
+    uint16_t share; /* 0: none is noted */
+};
+
 static int listener_of(const struct tcp *tcp, uint16_t port)
 {
     for (int i = 0; i < TCP_LISTENERS_MAX; i++) {
@@ -144,7 +152,12 @@ size_t tcp_source_len(const struct tcp_ends *ends)
 
 static bool is_same_source(const struct tcp_ends *a, const struct tcp_ends *b)
 {
-    size_t len = tcp_source_len(a);
+    size_t len;
+
+    if (memcmp(a->remote.bytes, b->remote.bytes, SUBNET_LEN) != 0) {
+        return false; /* quick, with IPv6 */
+    }
+    len = tcp_source_len(a);
 
     return len == tcp_source_len(b) &&
            memcmp(a->remote.bytes, b->remote.bytes, len) == 0;
@@ -164,30 +177,115 @@ static uint16_t half_share(const struct tcp *tcp, const struct tcp_ends *source)
     return count;
 }
 
+/* The entry that stands for a source, among those noted. */
+static struct source *source_find(const struct tcp *tcp, struct source *noted,
+                                  const struct tcp_ends *ends)
+{
+    const struct tcp_node *nodes = &tcp->nodes[tcp_first_half(tcp)];
+
+    for (unsigned int i = 0; i < SOURCES; i++) {
+        if (noted[i].share != 0 &&
+            is_same_source(&nodes[noted[i].entry].ends, ends)) {
+            return &noted[i];
+        }
+    }
+    return NULL;
+}
+
+/* Note the sources that may have more than a quarter of the pool: no others can
+ * have (J. Misra, D. Gries, "Finding repeated elements").  In a flood this is
+ * done for each SYN, so that not every entry is compared with every other. */
+static void sources_note(const struct tcp *tcp, struct source *noted)
+{
+    const struct tcp_node *nodes = &tcp->nodes[tcp_first_half(tcp)];
+
+    for (uint16_t i = 0; i < tcp->config.half_open; i++) {
+        struct source *source = source_find(tcp, noted, &nodes[i].ends);
+        unsigned int free = 0;
+
+        if (source != NULL) {
+            source->share++;
+            continue;
+        }
+        while (free < SOURCES && noted[free].share != 0) {
+            free++;
+        }
+        if (free < SOURCES) {
+            noted[free] = (struct source){.entry = i, .share = 1};
+            continue;
+        }
+        for (unsigned int n = 0; n < SOURCES; n++) {
+            noted[n].share--;
+        }
+    }
+}
+
+/* The oldest entry, of one source or of all.
+ * @param source  NULL: of all */
+static uint16_t half_oldest(const struct tcp *tcp,
+                            const struct tcp_ends *source)
+{
+    const struct tcp_node *nodes = &tcp->nodes[tcp_first_half(tcp)];
+    uint16_t oldest = TCP_NO_NODE;
+
+    for (uint16_t i = 0; i < tcp->config.half_open; i++) {
+        if ((source == NULL || is_same_source(&nodes[i].ends, source)) &&
+            (oldest == TCP_NO_NODE ||
+             tcp->halves[i].born_us < tcp->halves[oldest].born_us)) {
+            oldest = i;
+        }
+    }
+    return oldest;
+}
+
 /* Whose entry a newer one takes: all are in use.  Shares count only beyond a
  * quarter of the pool: in a flood from random addresses, the source with the
  * most entries is an honest host with two. */
 static uint16_t half_victim(const struct tcp *tcp, const struct tcp_ends *newer)
 {
     const struct tcp_node *nodes = &tcp->nodes[tcp_first_half(tcp)];
+    uint16_t most = (uint16_t)(half_share(tcp, newer) + 1);
     uint16_t part = tcp->config.half_open / 4;
-    uint16_t victim = 0;
-    uint16_t most = 0;
+    struct source noted[SOURCES] = {0};
+    const struct tcp_ends *greedy = newer;
 
-    for (uint16_t i = 0; i < tcp->config.half_open; i++) {
-        const struct tcp_ends *source = &nodes[i].ends;
-        uint16_t share = (uint16_t)(half_share(tcp, source) +
-                                    (is_same_source(source, newer) ? 1 : 0));
+    sources_note(tcp, noted);
+    for (unsigned int i = 0; i < SOURCES; i++) {
+        const struct tcp_ends *ends = &nodes[noted[i].entry].ends;
+        uint16_t share = noted[i].share != 0 ? half_share(tcp, ends) : 0;
 
-        share = share > part ? share : 0;
-        if (share > most ||
-            (share == most &&
-             tcp->halves[i].born_us < tcp->halves[victim].born_us)) {
+        if (share > most) {
             most = share;
-            victim = i;
+            greedy = ends;
         }
     }
-    return (uint16_t)(tcp_first_half(tcp) + victim);
+    if (most <= part || half_share(tcp, greedy) == 0) {
+        greedy = NULL;
+    }
+    return (uint16_t)(tcp_first_half(tcp) + half_oldest(tcp, greedy));
+}
+
+/* Whether a source may have one more connection: one source alone does not take
+ * all of them. */
+static bool source_has_place(const struct tcp *tcp,
+                             const struct tcp_ends *source)
+{
+    uint16_t all = tcp->config.connections;
+    uint16_t most = (uint16_t)(all - all / OTHERS_PART);
+    uint16_t count = 0;
+
+    if (tcp->saved->free_conn == TCP_NO_NODE) {
+        return false;
+    }
+    if (tcp->saved->usage.connections < most) {
+        return true;
+    }
+    for (uint16_t i = 0; i < all; i++) {
+        if (tcp->nodes[i].used && is_same_source(&tcp->nodes[i].ends, source)) {
+            count++;
+        }
+    }
+    return count < most;
 }
 
 static void half_release(struct tcp *tcp, uint16_t node)
@@ -258,7 +356,7 @@ static void half_begin(struct tcp *tcp, const struct tcp_rx *rx, int listener,
 bool tcp_listener_takes(const struct tcp *tcp, const struct tcp_rx *rx)
 {
     return listener_of(tcp, rx->ends.local_port) >= 0 &&
-           tcp->saved->free_conn != TCP_NO_NODE;
+           source_has_place(tcp, &rx->ends);
 }
 
 /* A segment for which there is no connection (sections 3.10.7.1, 3.10.7.2).
@@ -275,7 +373,7 @@ void tcp_listener_input(struct tcp *tcp, const struct tcp_rx *rx,
         (rx->header.flags & TCP_ACK) != 0) {
         tcp_count(tcp, TCP_RX_NO_PORT);
         tcp_answer_rst(tcp, rx);
-    } else if (tcp->saved->free_conn == TCP_NO_NODE) {
+    } else if (!source_has_place(tcp, &rx->ends)) {
         tcp_count(tcp, TCP_HALF_REFUSED); /* it tries again */
         tcp_user_note_refusal(tcp, &rx->ends);
     } else {
@@ -426,7 +524,7 @@ static struct tcp_conn *half_complete(struct tcp *tcp, uint16_t node,
     };
     struct tcp_conn *conn;
 
-    if (tcp->saved->free_conn == TCP_NO_NODE) {
+    if (!source_has_place(tcp, &ends)) {
         tcp_count(tcp, TCP_HALF_REFUSED); /* the SYN-ACK goes out again */
         tcp_user_note(tcp, node, TCP_NOTE_NO_CONNECTION, 0, 0);
         return NULL;

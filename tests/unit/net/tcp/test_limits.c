@@ -369,6 +369,27 @@ static void test_flood_of_addresses_spares_newer_entries(void **state)
     script_end(&script);
 }
 
+/* A newer SYN of another source takes an entry of the one that has more than a
+ * quarter of them, not the oldest of all. */
+static void test_newer_source_takes_the_place_of_a_greedy_one(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+
+    (void)state;
+    config.half_open = 8;
+    script_begin(&script, &config, 0xfffffc00, 0xfffff800);
+    syn_from(&script, 0x0a000001, 40000); /* honest and slow */
+    for (uint16_t n = 0; n < 4; n++) {
+        syn_from(&script, 0x0a000063, (uint16_t)(1000 + n));
+    }
+    for (uint32_t n = 0; n < 5; n++) { /* two of them find it full */
+        syn_from(&script, 0x0c000000 + n, 40000);
+    }
+    half_is_complete(&script, 0x0a000001, 40000);
+    script_end(&script);
+}
+
 static struct ip_addr v6_addr(uint8_t first, uint8_t second, uint8_t net,
                               uint8_t host)
 {
