@@ -80,7 +80,7 @@ static void emit_header(const struct ftl *ftl, uint8_t *to)
     put_le32(to + HEADER_DIES, ftl->layout.geometry.dies);
     put_le32(to + HEADER_UNITS, ftl->config.logical_units);
     put_le32(to + HEADER_FLAGS,
-             (ftl->is_read_only ? FLAG_READ_ONLY : 0u) |
+             (ftl_health_is_read_only(ftl) ? FLAG_READ_ONLY : 0u) |
                  (ftl->has_marks ? FLAG_HAS_MARKS : 0u) |
                  (ftl->checkpoint.is_final ? FLAG_FINAL : 0u));
     put_le32(to + HEADER_START, ftl_power_start(ftl));

@@ -92,10 +92,16 @@ bool ftl_health_has_taken_space(const struct ftl *ftl)
     return has_failed;
 }
 
+bool ftl_health_is_read_only(const struct ftl *ftl)
+{
+    return ftl->is_read_only && !ftl->is_read_only_now;
+}
+
 void ftl_health_set_read_only(struct ftl *ftl)
 {
-    if (!ftl->is_read_only) {
+    if (!ftl_health_is_read_only(ftl)) {
         ftl->is_read_only = true;
+        ftl->is_read_only_now = false;
         ftl->forced = ftl->accepted;
         change_page(ftl, 0);
     }
@@ -179,7 +185,7 @@ void ftl_health_snapshot(struct ftl *ftl, uint16_t index)
 
     ftl_health_emit(ftl, page, ftl_slot_data(ftl, index),
                     ftl_slot_meta(ftl, index));
-    if (page == 0 && ftl->is_read_only) {
+    if (page == 0 && ftl_health_is_read_only(ftl)) {
         ftl_slot_meta(ftl, index)[PAGE_FLAGS] = FLAG_READ_ONLY;
     }
 }

@@ -504,7 +504,8 @@ struct ftl {
     enum ftl_state state;
     bool is_volatile;
     bool is_full;      /* operations waited for space that nothing could make */
-    bool is_read_only; /* for good: writes and trims are refused */
+    bool is_read_only; /* writes and trims are refused */
+    bool is_read_only_now; /* only until the next start */
     bool records_capacity; /* a page with the capacity is being written */
     bool has_marks; /* some unit has or had marked blocks, so reads look at
                      * the marks */
@@ -1011,6 +1012,8 @@ void ftl_health_take_planes(struct ftl *ftl, const uint8_t *planes);
 void ftl_health_write(struct ftl *ftl);
 /** Have pages programmed that say something new. */
 bool ftl_health_step(struct ftl *ftl);
+/** Whether the medium is read-only also after restarts. */
+bool ftl_health_is_read_only(const struct ftl *ftl);
 /** Make the medium read-only, from now on and after restarts. */
 void ftl_health_set_read_only(struct ftl *ftl);
 /** Whether the flash has lost too many planes for collection to get on. */

@@ -586,6 +586,7 @@ bool ftl_mount_step(struct ftl *ftl)
     if (!begin_drop(ftl)) {
         /* There is no space to move units to. */
         ftl_collect_stop(ftl);
+        ftl->is_read_only_now = !ftl->is_read_only;
         ftl->is_read_only = true;
         ftl->state = FTL_READY;
         ftl_dead_mounted(ftl);

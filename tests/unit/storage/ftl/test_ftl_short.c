@@ -194,3 +194,32 @@ static void test_copies_of_a_cut_mount_do_not_use_up_the_last_space(
     bed_free(cut);
     bed_free(bed);
 }
+
+/*
+ * A mount has no space, so the medium is read-only until the next start.  A
+ * health page that is written meanwhile does not make it read-only for ever.
+ */
+static void test_a_mount_without_space_is_read_only_for_this_start(void **state)
+{
+    struct bed *bed = new_without_space(6, 0);
+    struct bed *cut = bed_cut(bed, 1);
+
+    (void)state;
+    bed_mount(cut);
+    assert_true(ftl_is_read_only(cut->ftl));
+    bed_check(cut);
+    ftl_health_write(cut->ftl);
+    cut->ftl->has_work = true;
+    bed_settle(cut);
+    assert_int_equal(cut->ftl->health_changes, 0);
+    bed_flush(cut); /* The page gets the space of the checkpoint. */
+    assert_int_equal(cut->ftl->checkpoint.superblock, FTL_NOWHERE);
+    bed_start_mount(cut);
+    while (ftl_state(cut->ftl) == FTL_MOUNTING &&
+           cut->ftl->mount.phase < FTL_MOUNT_DROP) {
+        assert_true(bed_step(cut));
+    }
+    assert_false(ftl_is_read_only(cut->ftl));
+    bed_free(cut);
+    bed_free(bed);
+}
