@@ -92,6 +92,7 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(wiped_wear, (size_t)layout->superblocks);
     CARVE(map, (size_t)ftl->entries);
     CARVE(valid, (size_t)layout->places / 8 + 1);
+    CARVE(lost_rows, (size_t)ftl->trim_pages);
     CARVE(failed_planes, planes);
     CARVE(bad_planes, planes);
     CARVE(health_changed, (size_t)ftl->health_pages);

@@ -525,6 +525,9 @@ struct ftl {
     uint32_t health_pages; /* after the trim pages */
     uint32_t *map;
     uint8_t *valid; /* one bit for each place */
+    /* Of each trim page: contents of its units with a smaller version are lost,
+     * because nobody knows whether they were trimmed; or 0. */
+    uint64_t *lost_rows;
     /* Of each block, a byte for each die with a bit for each plane. */
     uint8_t *factory_planes; /* must not be touched */
     struct ftl_wipe wipe;
@@ -984,6 +987,10 @@ MUST_USE uint16_t ftl_trim_touch_page(struct ftl *ftl, uint32_t page);
 /** Write into a slot what its page, of trims or of health, says now, as of row
  * number `row`. */
 void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row);
+/** The latest page with trims cannot be read, although it was durable.  What it
+ * says of units is lost, and so are their contents, unless they are newer.
+ * @param row  in which this version of the page was first programmed */
+void ftl_trim_lose_page(struct ftl *ftl, uint32_t page, uint64_t row);
 /** Apply a page that was read at the start.  @param page  counted over trim
  * pages and health pages */
 void ftl_trim_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,

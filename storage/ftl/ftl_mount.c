@@ -232,6 +232,14 @@ uint32_t ftl_mount_more_free(const struct ftl *ftl)
                : (FTL_SUSPECT_ROWS + wordlines - 1) / wordlines;
 }
 
+uint64_t ftl_mount_settle_row(const struct ftl *ftl)
+{
+    uint64_t last = ftl->mount.last_normal_row;
+    uint64_t margin = (uint64_t)FTL_SUSPECT_ROWS * ftl->layout.geometry.dies;
+
+    return MAX(last - MIN(last, margin), ftl->mount.checkpoint_row);
+}
+
 /* Count the valid units. @return whether all entries of the map are counted */
 static bool enter_entries(struct ftl *ftl)
 {
@@ -286,8 +294,7 @@ static void set_superblocks(struct ftl *ftl)
     }
     ftl->next_row_number = ftl->mount.last_row + FTL_ROW_GAP;
     ftl_power_mounted(ftl);
-    ftl->mount.settle_row =
-        MAX(last - MIN(last, margin), ftl->mount.checkpoint_row);
+    ftl->mount.settle_row = ftl_mount_settle_row(ftl);
     ftl->mount.phase =
         ftl->free_superblocks == 0 ? FTL_MOUNT_DROP : FTL_MOUNT_SETTLE;
     ftl->mount.has_dropped = ftl->free_superblocks == 0;
@@ -487,6 +494,7 @@ void ftl_mount_begin(struct ftl *ftl)
     disown_failed_rows(ftl);
     ftl_collect_stop(ftl);
     ftl->collection.num_due = 0;
+    memset(ftl->lost_rows, 0, ftl->trim_pages * sizeof(ftl->lost_rows[0]));
     ftl->free_superblocks = ftl->layout.superblocks;
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         ftl->superblocks[i] = (struct ftl_superblock){

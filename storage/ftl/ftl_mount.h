@@ -27,6 +27,8 @@ uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
                          uint32_t die);
 bool ftl_mount_probe_done(struct ftl *ftl, struct ftl_request *request,
                           enum ftl_flash_status status);
+/** Rows with larger numbers may be torn.  Valid when the scan has ended. */
+uint64_t ftl_mount_settle_row(const struct ftl *ftl);
 /** Superblocks that a mount needs for its copies: see ftl.more_free. */
 uint32_t ftl_mount_more_free(const struct ftl *ftl);
 bool ftl_mount_step(struct ftl *ftl);

@@ -19,11 +19,27 @@ static bool is_page_good(const struct ftl *ftl,
            system.number == ftl->mount.next_page - 1;
 }
 
+/* Whether an entry names a page with trims in a row that cannot be torn, so
+ * that the page was durable.  If a die has died in this pass, the next one
+ * decides.
+ */
+static bool was_durable(const struct ftl *ftl, uint32_t number)
+{
+    uint32_t row = ftl_place_row(&ftl->layout, ftl->map[number]);
+
+    return number < ftl->config.logical_units + ftl->trim_pages &&
+           ftl->mount.row_numbers[row] != 0 &&
+           ftl->mount.row_numbers[row] <= ftl_mount_settle_row(ftl) &&
+           ftl->parity.num_dead == ftl->mount.num_dead;
+}
+
 /*
- * Deal with a page that cannot be read.  If the scan has found it, an older
- * version counts instead.  If the checkpoint names it, the checkpoint also has
- * its contents, except for erase counts.  So the page is written again when the
- * mount has ended.
+ * Deal with a page that cannot be read.  If the scan has found it in a row that
+ * may be torn, an older version counts instead.  If the row cannot be torn, an
+ * older version would bring trimmed contents back, so what the page says is
+ * lost.  If the checkpoint names it, the checkpoint also has its contents,
+ * except for erase counts.  In these two cases the page is written again when
+ * the mount has ended.
  */
 static void lose_page(struct ftl *ftl, uint32_t number)
 {
@@ -31,6 +47,12 @@ static void lose_page(struct ftl *ftl, uint32_t number)
         ftl->mount.versions[number] == ftl_checkpoint_key(ftl)) {
         ftl->map[number] = FTL_NOWHERE;
         ftl->mount.has_lost_pages = true;
+    } else if (was_durable(ftl, number)) {
+        ftl_trim_lose_page(ftl, number - ftl->config.logical_units,
+                           ftl->mount.versions[number] >> FTL_VERSION_SHIFT);
+        ftl->map[number] = FTL_NOWHERE;
+        ftl->mount.has_lost_pages = true;
+        ftl->mount.has_unrebuilt = true;
     } else {
         ftl_mount_ignore(ftl, ftl->map[number]);
     }

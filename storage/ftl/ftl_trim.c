@@ -20,9 +20,10 @@
 
 #include "lib/bytes.h"
 
-enum {               /* metadata of a page; little-endian */
-       PAGE_ROW = 0, /* 64 bits: number of the row */
-       PAGE_REST = 8,
+enum {                /* metadata of a page; little-endian */
+       PAGE_ROW = 0,  /* 64 bits: number of the row */
+       PAGE_LOST = 8, /* 64 bits: ftl.lost_rows; or all bits set */
+       PAGE_REST = 16,
 };
 
 uint16_t ftl_trim_touch_page(struct ftl *ftl, uint32_t page)
@@ -91,8 +92,9 @@ static bool has_contents(const struct ftl *ftl, uint32_t number)
 
 static void snapshot_trims(struct ftl *ftl, uint16_t index, uint64_t row)
 {
-    uint32_t first =
-        (ftl->slots[index].number - ftl->config.logical_units) * FTL_TRIM_UNITS;
+    uint32_t page = ftl->slots[index].number - ftl->config.logical_units;
+    uint32_t first = page * FTL_TRIM_UNITS;
+    uint64_t lost_row = ftl->lost_rows[page];
     uint32_t count =
         MIN((uint32_t)FTL_TRIM_UNITS, ftl->config.logical_units - first);
     uint8_t *data = ftl_slot_data(ftl, index);
@@ -105,6 +107,7 @@ static void snapshot_trims(struct ftl *ftl, uint16_t index, uint64_t row)
         }
     }
     put_le64(meta + PAGE_ROW, row);
+    put_le64(meta + PAGE_LOST, lost_row != 0 ? lost_row : UINT64_MAX);
     memset(meta + PAGE_REST, 0xff, FTL_UNIT_META - PAGE_REST);
 }
 
@@ -124,22 +127,50 @@ void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
     ftl_scrub_emit_page(ftl, ftl_slot_meta(ftl, index));
 }
 
+/* The contents of a unit are lost. */
+static void lose_unit(struct ftl *ftl, uint32_t number)
+{
+    ftl->map[number] = FTL_LOST_NOWHERE;
+    ftl->counters.lost_units++;
+}
+
+/* Whether the version of a unit that the mount has found is older than a row.
+ */
+static bool is_older(const struct ftl *ftl, uint32_t number, uint64_t row)
+{
+    return ftl->mount.versions[number] >> FTL_VERSION_SHIFT < row;
+}
+
+void ftl_trim_lose_page(struct ftl *ftl, uint32_t page, uint64_t row)
+{
+    uint32_t first = page * FTL_TRIM_UNITS;
+    uint32_t count =
+        MIN((uint32_t)FTL_TRIM_UNITS, ftl->config.logical_units - first);
+
+    ftl->lost_rows[page] = row;
+    for (uint32_t i = first; i < first + count; i++) {
+        if (ftl->map[i] != FTL_NOWHERE && is_older(ftl, i, row)) {
+            lose_unit(ftl, i);
+        }
+    }
+}
+
 /*
  * Apply what a page says of a unit.  If the page says that the unit has
  * contents, they were durable, and are erased only when newer ones or a newer
  * page are.  So if the mount has found none, they are lost.
  */
 static void apply_trim(struct ftl *ftl, uint32_t number, bool has_contents,
-                       uint64_t row)
+                       uint64_t row, uint64_t lost_row)
 {
-    if (ftl->mount.versions[number] >> FTL_VERSION_SHIFT >= row) {
+    if (!is_older(ftl, number, row)) {
         return; /* What the mount has found is newer than the page. */
     }
     if (!has_contents) {
         ftl->map[number] = FTL_NOWHERE;
-    } else if (ftl->map[number] == FTL_NOWHERE) {
-        ftl->map[number] = FTL_LOST_NOWHERE;
-        ftl->counters.lost_units++;
+    } else if (ftl->map[number] == FTL_NOWHERE ||
+               is_older(ftl, number, lost_row)) {
+        lose_unit(ftl, number);
     }
 }
 
@@ -150,9 +181,12 @@ static void apply_trims(struct ftl *ftl, uint32_t page, const uint8_t *data,
     uint32_t count =
         MIN((uint32_t)FTL_TRIM_UNITS, ftl->config.logical_units - first);
     uint64_t row = get_le64(meta + PAGE_ROW);
+    uint64_t lost_row = get_le64(meta + PAGE_LOST);
 
+    ftl->lost_rows[page] = lost_row <= FTL_ROW_NUMBER_MAX ? lost_row : 0;
     for (uint32_t i = 0; i < count; i++) {
-        apply_trim(ftl, first + i, (data[i / 8] & BIT(i % 8)) != 0, row);
+        apply_trim(ftl, first + i, (data[i / 8] & BIT(i % 8)) != 0, row,
+                   ftl->lost_rows[page]);
     }
 }
 
