@@ -232,12 +232,18 @@ uint32_t ftl_mount_more_free(const struct ftl *ftl)
                : (FTL_SUSPECT_ROWS + wordlines - 1) / wordlines;
 }
 
+/* How many of the last rows may be torn. */
+static uint64_t count_suspect_rows(const struct ftl *ftl)
+{
+    return (uint64_t)FTL_SUSPECT_ROWS * ftl->layout.geometry.dies;
+}
+
 uint64_t ftl_mount_settle_row(const struct ftl *ftl)
 {
     uint64_t last = ftl->mount.last_normal_row;
-    uint64_t margin = (uint64_t)FTL_SUSPECT_ROWS * ftl->layout.geometry.dies;
 
-    return MAX(last - MIN(last, margin), ftl->mount.checkpoint_row);
+    return MAX(last - MIN(last, count_suspect_rows(ftl)),
+               ftl->mount.checkpoint_row);
 }
 
 /* Count the valid units. @return whether all entries of the map are counted */
@@ -265,7 +271,7 @@ static bool enter_entries(struct ftl *ftl)
 static void set_superblocks(struct ftl *ftl)
 {
     uint64_t last = ftl->mount.last_normal_row;
-    uint64_t margin = (uint64_t)FTL_SUSPECT_ROWS * ftl->layout.geometry.dies;
+    uint64_t margin = count_suspect_rows(ftl);
 
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         struct ftl_superblock *at = &ftl->superblocks[i];
