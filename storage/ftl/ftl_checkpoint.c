@@ -5,7 +5,8 @@
  *
  * A checkpoint is written after so many superblocks have been opened, and
  * before the power goes off.  Meanwhile no other row is programmed and no write
- * or trim is accepted.  No row is in flight when it begins, and all trims are
+ * or trim is accepted.  None is written while trims of before a reset are
+ * adopted.  No row is in flight when it begins, and all trims are
  * durable.  So it says where the durable contents of each unit are, and which
  * superblocks are closed.  The checkpoint before it is erased only when it is
  * complete.
@@ -304,7 +305,8 @@ static bool is_due(const struct ftl *ftl)
     const struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
     return ftl->config.checkpoint_superblocks != 0 && has_space(ftl) &&
-           ftl->failed_rounds == 0 && ftl->held.count == 0 &&
+           !ftl_is_adopting(ftl) && ftl->failed_rounds == 0 &&
+           ftl->held.count == 0 &&
            (checkpoint->is_last ||
             checkpoint->opened >= ftl->config.checkpoint_superblocks);
 }
