@@ -3,16 +3,18 @@
 
 import json
 import os
+import time
 from collections.abc import Iterator
 
+import axe
 import chromium
 import pytest
 from cockpit_site import Site, cockpit
 from metrics_bed import LookedAt, superblock
 
-pytestmark = [pytest.mark.long, pytest.mark.skipif(
+pytestmark = pytest.mark.skipif(
     chromium.program() is None,
-    reason="no Chromium: install Debian's package chromium-headless-shell or chromium")]
+    reason="no Chromium: install Debian's package chromium-headless-shell (64 MB) or chromium")
 
 EVIL = "<img src=x onerror=\"document.title='hacked'\"><script>document.title='hacked'</script>"
 
@@ -41,6 +43,7 @@ def text_of(page: chromium.Page, selector: str) -> str:
     return str(page.run(f"document.querySelector({json.dumps(selector)}).textContent"))
 
 
+@pytest.mark.long
 def test_the_address_line_has_no_token(shown: Shown) -> None:
     page, site, _ = shown
     assert page.run("location.href") == f"http://{site.host}/"
@@ -51,7 +54,7 @@ def test_the_page_shows_drives_ports_hosts_and_the_uart(shown: Shown) -> None:
     page, _, _ = shown
     page.until("/reads \\d/.test(document.querySelector('#charts').textContent)")
     assert "serial S1" in text_of(page, "#picture .drive")
-    assert "25 Gb/s" in text_of(page, "#picture .box[aria-label*='port 0']")
+    assert "25 Gb/s" in text_of(page, "#picture [data-key='port drive:0']")
     assert "25 Gb/s" in text_of(page, "#ports")
     assert "host:0" in text_of(page, "#cables")
     assert "bad-start" in text_of(page, "#faults")
@@ -93,6 +96,7 @@ def test_the_flash_is_a_map_and_a_dead_die_is_red(shown: Shown) -> None:
     assert width >= 10 and abs(width - height) <= 1
 
 
+@pytest.mark.long
 def test_hostile_names_stay_text(shown: Shown) -> None:
     page, _, _ = shown
     assert EVIL in text_of(page, "#controllers")
@@ -106,6 +110,7 @@ def click(page: chromium.Page, words: str, within: str = "main") -> None:
              f"(button) => button.textContent === {json.dumps(words)}).click()")
 
 
+@pytest.mark.long
 def test_buttons_send_their_commands_once_the_question_is_answered(shown: Shown) -> None:
     page, _, supervisor = shown
     for words in ("Cut power", "Reset", "Pull"):
@@ -124,6 +129,7 @@ def test_buttons_send_their_commands_once_the_question_is_answered(shown: Shown)
     assert {"command": "port", "port": 0, "plugged": False} in supervisor.asked
 
 
+@pytest.mark.long
 def test_without_the_supervisor_the_page_says_since_when(shown: Shown) -> None:
     page, _, supervisor = shown
     socket = supervisor.folder / "control.sock"
@@ -139,6 +145,7 @@ def test_without_the_supervisor_the_page_says_since_when(shown: Shown) -> None:
     assert "running" in text_of(page, "#parts")
 
 
+@pytest.mark.long
 def test_nothing_of_the_page_violates_its_policy(shown: Shown) -> None:
     page, site, _ = shown
     page.call("Page.navigate", url=f"http://{site.host}/")
@@ -152,3 +159,134 @@ def test_nothing_of_the_page_violates_its_policy(shown: Shown) -> None:
              "script.textContent = \"document.title = 'hacked'\";"
              "document.body.append(script); })()")
     assert "hacked" not in page.run("document.title")
+
+
+# Layout, keyboard, contrast
+
+SIZES = [(1440, False), (480, False), (1440, True), (480, True)]
+
+# Texts of the picture that overlap, or that leave the picture or their box.
+CROWDED = """(() => {
+    const texts = [...document.querySelectorAll('#picture text')].filter(
+        (text) => text.textContent.trim() !== '').map(
+        (text) => [text.textContent, text.getBoundingClientRect(), text.closest('a')]);
+    const all = document.querySelector('#picture').getBoundingClientRect();
+    const found = texts.filter(([, at]) => at.left < all.left - 1 || at.right > all.right + 1);
+    texts.forEach(([one, a], i) => texts.slice(i + 1).forEach(([other, b]) => {
+        if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+            Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4) {
+            found.push([one, other]);
+        }
+    }));
+    for (const [text, at, link] of texts.filter(([, , link]) => link)) {
+        const box = link.querySelector('rect').getBoundingClientRect();
+
+        if (at.right > box.right || at.left < box.left || at.bottom > box.bottom + 2) {
+            found.push([text, 'leaves its box']);
+        }
+    }
+    return found.map(([text, other]) => [text, String(other)]);
+})()"""
+
+
+def set_size(page: chromium.Page, width: int, is_dark: bool, height: int = 1000) -> None:
+    page.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+              deviceScaleFactor=1, mobile=False)
+    page.call("Emulation.setEmulatedMedia", features=[
+        {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}])
+    # The next frame draws the picture at this width.
+    page.until("(() => { const svg = document.querySelector('#picture');"
+               "return Number(svg.getAttribute('width')) === svg.parentElement.clientWidth;"
+               "})()")
+
+
+@pytest.mark.parametrize("width", [1440, 480])
+def test_nothing_is_crowded_or_beyond_the_page(shown: Shown, width: int) -> None:
+    page, _, _ = shown
+    set_size(page, width, False)
+    page.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    try:
+        assert page.run(CROWDED) == []
+        assert page.run("document.documentElement.scrollWidth <= window.innerWidth")
+        assert page.run("[...document.querySelectorAll('.chart')].every((chart) => "
+                        "chart.scrollWidth <= chart.clientWidth + 1)")
+    finally:
+        page.run("document.querySelectorAll('details').forEach((one) => { one.open = false; })")
+        set_size(page, 1440, False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("width", "is_dark"), SIZES)
+def test_axe_finds_nothing(shown: Shown, width: int, is_dark: bool) -> None:
+    why = axe.why_missing()
+    if why:
+        pytest.skip(why)
+    page, _, _ = shown
+    set_size(page, width, is_dark)
+    page.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    try:
+        assert axe.violations(page) == []
+    finally:
+        page.run("document.querySelectorAll('details').forEach((one) => { one.open = false; })")
+        set_size(page, 1440, False)
+
+
+def press(page: chromium.Page, key: str) -> None:
+    codes = {"Tab": 9, "Enter": 13, "ArrowRight": 39, "ArrowDown": 40}
+    for kind in ("keyDown", "keyUp"):
+        page.call("Input.dispatchKeyEvent", type=kind, key=key, code=key,
+                  windowsVirtualKeyCode=codes[key],
+                  **({"text": "\r"} if key == "Enter" and kind == "keyDown" else {}))
+
+
+def test_the_keyboard_goes_from_the_picture_to_details_and_through_the_map(shown: Shown
+                                                                           ) -> None:
+    page, _, _ = shown
+    page.run("document.querySelector('#picture .drive').focus()")
+    for _ in range(12):
+        press(page, "Tab")
+        if page.run("document.activeElement.dataset.key") == "port drive:1":
+            break
+    press(page, "Enter")
+    assert page.run("document.querySelector('#links').open")
+    assert page.run("document.querySelector('#ports .marked').dataset.row") == "drive:1"
+    page.run("document.querySelector('#map').focus()")
+    press(page, "ArrowRight")
+    press(page, "ArrowRight")
+    assert text_of(page, "#superblock").startswith("superblock 1: free")
+    page.run("document.querySelector('#links').open = false")
+
+
+@pytest.mark.long
+def test_a_rule_is_composed_turned_on_and_saved(shown: Shown) -> None:
+    page, _, supervisor = shown
+    page.run("document.querySelector('#composer').open = true")
+    page.until("document.querySelector('#line').textContent !== ''")
+    for example, line, asks in (("nvme opcode=read do delay=20ms",
+                                 "nvme opcode=read do delay=20ms", False),
+                                ("nand operation=program when nth=1 do die",
+                                 "nand operation=program when nth=1 do die", True)):
+        page.run("(() => { const select = document.querySelector('#example');"
+                 f"select.value = {json.dumps(example)};"
+                 "select.dispatchEvent(new Event('change', {bubbles: true})); })()")
+        assert text_of(page, "#line") == line
+        click(page, "Turn on for drive")
+        assert page.run("document.querySelector('#question').open") is asks
+        if asks:
+            click(page, "Turn on for drive", "#question")
+        wanted = {"command": "faults", "part": "drive", "do": "add",
+                  "rules": [{"rule": line, "name": ""}]}
+        deadline = time.monotonic() + 10
+        while wanted not in supervisor.asked:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    page.run("document.querySelector('#rule-name').value = 'mine';"
+             "document.querySelector('#compose').dispatchEvent(new Event('input'))")
+    click(page, "Save")
+    page.until("document.querySelector('#saved').textContent.includes('mine')")
+    # It comes back into the form, and is forgotten.
+    page.run("document.querySelector('#rule-name').value = ''")
+    click(page, "Use")
+    page.until("document.querySelector('#rule-name').value === 'mine'")
+    click(page, "Forget")
+    page.until("!document.querySelector('#saved').textContent.includes('mine')")

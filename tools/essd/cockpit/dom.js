@@ -87,8 +87,9 @@ function show_table(id, headings, rows) {
     if (!table.tHead) {
         const row = table.createTHead().insertRow();
 
-        for (const heading of headings) {
-            make("th", "", row).textContent = heading;
+        for (const heading of headings) {     // A column of buttons has a heading for the ear.
+            make("span", heading ? "" : "unseen", make("th", "", row)).textContent =
+                heading || "action";
         }
         table.createTBody();
     }

@@ -52,8 +52,8 @@ function show_fleet(frame) {
         set_text(tile.name_line, name);
         set_text(tile.state, bad.length ? bad[0].text.slice(name.length).replace(/^: /, "").trim()
             : state.text, bad.length ? "bad" : state.style);
-        set_text(tile.load, `${short_number(rates["read-iops"])} read, ` +
-            `${short_number(rates["write-iops"])} write IOPS`);
+        set_text(tile.load, `${is_known(rates["read-iops"])
+            ? short_number(rates["read-iops"] + rates["write-iops"]) : DASH} IOPS`);
         set_all(tile, {"aria-pressed": name === chosen, "class":
             `tile ${bad.length ? "bad" : state.style}`});
     });

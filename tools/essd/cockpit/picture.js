@@ -31,7 +31,7 @@ function say_part(frame, name) {
     const load = is_known(cpu) && part.state === "running" ? `CPU ${percent(cpu)}` : "";
 
     return {key: `part ${name}`, title: name, style: state.style, href: "#parts", row: name,
-            lines: [state.text, load].filter(Boolean).join(", "), words: `${part.kind} ${name}`};
+            lines: [state.text, load].filter(Boolean).join(", ")};
 }
 
 function say_small_drive(frame, name) {
@@ -52,7 +52,7 @@ function say_port(frame, name, number) {
     const is_on = drive.is_live && port;
 
     return {key: `port ${name}:${number}`, title: `Port ${number}`, href: "#ports",
-            row: `${name}:${number}`, words: `port ${number} of ${name}`,
+            row: `${name}:${number}`,
             style: !is_on ? "off" : port.up ? "good" : "bad",
             lines: !is_on ? "no answer" : port.up ? `${port.speed} Gb/s` :
                 `down: ${port.reason}`,
@@ -69,12 +69,12 @@ function say_inside(frame, name) {
 
     return [
         {key: "rnic", title: "RNIC", href: "#rnic", style: lost && drive.is_live ? "warn" : style,
-         words: `RNIC of ${name}`, lines: drive.is_live
+         lines: drive.is_live
              ? of_number(status["queue-pairs"] || 0, "queue pair") : "no answer",
          more: !drive.is_live ? "" : tcp ? of_number(tcp, "TCP connection")
              : lost ? `${short_number(lost)} bad packets` : "no bad packets"},
         {key: "firmware", title: "Firmware", href: "#controllers", style,
-         words: `firmware of ${name}`, lines: drive.is_live
+         lines: drive.is_live
              ? of_number(status.controllers || 0, "controller") : "no answer",
          more: drive.is_live ? `${of_number(waiting, "command")} in flight` : ""}];
 }
@@ -85,7 +85,7 @@ function say_flash(frame, name) {
     const spare = flash["spare-percent"];
 
     return {key: "flash", title: layout.channels ? "NAND flash" : "Block medium", href: "#flash",
-            style: dead.length ? "bad" : drive.is_live ? "good" : "off", words: `flash of ${name}`,
+            style: dead.length ? "bad" : drive.is_live ? "good" : "off",
             lines: "", dead, layout,
             numbers: new Set((drive["flash-map"] || {"dead-dies": []})["dead-dies"]),
             aside: is_known(spare) ? `spare ${percent(spare)}` : ""};
@@ -97,7 +97,7 @@ function make_box(key) {
     const link = make_svg("a", {});
 
     link.rect = make_svg("rect", {rx: 8}, link);
-    link.mark = make_svg("text", {"class": "mark"}, link);
+    link.mark = make_svg("text", {"class": "mark", "aria-hidden": "true"}, link);
     link.texts = [0, 1, 2, 3].map((n) => make_svg("text", {"class": n ? "line" : "title"}, link));
     link.dies = make_svg("g", {}, link);
     link.dataset.key = key;
@@ -112,14 +112,11 @@ function put_text(element, x, y, text, style) {
 }
 
 function draw_box(link, box, said) {
-    const words = [said.words, said.lines, said.more, ...(said.dead || []).map(
-        (die) => `${die} is dead`)].filter(Boolean).join(", ");
     const [title, line, more, last] = link.texts;
     const middle = said.is_small ? box.y + box.h / 2 + 4.5 : box.y + 23;
     const inner = box.w - 24;
 
-    set_all(link, {href: said.href, "class": `box ${said.style}${said.is_small ? " small" : ""}`,
-                   "aria-label": words});
+    set_all(link, {href: said.href, "class": `box ${said.style}${said.is_small ? " small" : ""}`});
     link.row = said.row;
     link.drive = said.drive;
     set_all(link.rect, {x: box.x, y: box.y, width: box.w, height: box.h});
@@ -186,8 +183,7 @@ function draw_drive(group, box, frame, name, is_wide) {
     const facts = [status.model, status.serial && `serial ${status.serial}`,
                    drive.is_live && status["uptime-ms"] && `up ${duration(status["uptime-ms"])}`];
 
-    set_all(group, {"class": `drive ${bad ? "bad" : state.style}`, href: "#parts",
-                    "aria-label": `drive ${name}, ${state.text}`});
+    set_all(group, {"class": `drive ${bad ? "bad" : state.style}`, href: "#parts"});
     group.row = name;
     set_all(group.rect, {x: box.x, y: box.y, width: box.w, height: box.h});
     const y = is_wide ? box.y + 29 : box.y + box.h - 17;
@@ -217,7 +213,7 @@ function draw_line(group, line) {
     set_all(group, {"class": `wire ${line.style}`});
     set_all(group.base, {d: path_of(line.at)});
     [line.towards, line.from].forEach((rate, i) => set_all(group.flows[i], {
-        d: path_of(line.at, i === 0 ? -3.5 : 3.5),
+        d: path_of(line.at, i === 0 ? -3 : 3),
         "class": `flow ${i === 0 ? "write" : "read"} level${bad ? 0 : level_of(rate)}`}));
     const {x1, y1, x2, y2} = line.at;
 
@@ -319,7 +315,7 @@ function boxes_of(frame) {
             const name = key.replace(/^part /, "");
 
             if (key.startsWith("outside ")) {
-                return {key, title: key.slice(8), style: "plain", lines: "outside", words: key,
+                return {key, title: key.slice(8), style: "plain", lines: "outside",
                         href: "#cables"};
             }
             return right.includes(key) ? say_small_drive(frame, name) : say_part(frame, name);

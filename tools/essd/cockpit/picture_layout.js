@@ -11,6 +11,7 @@
 "use strict";
 
 const WIDE = 900;
+const SWITCHING = 260;          // the room that a column of switches takes
 const HOST_HEIGHT = 56;
 const SMALL_HEIGHT = 30;        // of a drive that is not the chosen one
 const PORT_HEIGHT = 62;
@@ -156,7 +157,7 @@ function layout_narrow(frame, width) {
 }
 
 function layout_picture(frame, width) {
-    return width >= WIDE ? layout_wide(frame, width) : layout_narrow(frame, width);
+    return width >= WIDE + (columns_of(frame).middle.length ? SWITCHING : 0) ? layout_wide(frame, width) : layout_narrow(frame, width);
 }
 
 /* ---- Lines between boxes. */
