@@ -16,8 +16,9 @@
  * with blocks of 512 or 4096 bytes and protection information, which the drive
  * makes and checks.  "tcp-" and "tcp-digests-" are for NVMe/TCP and a block
  * medium, with commands of 4096 bytes of one host; its queue of 64 entries has
- * 63 of them.  In a workload whose name ends with "paths", the
- * controllers belong to one host.
+ * 63 of them.  "iwarp-" is for iWARP with CRC, the same medium and host, and
+ * all lengths.  In a workload whose name ends with "paths", the controllers
+ * belong to one host.
  *
  * tools/count_instructions.py runs it (docs/performance.md).
  */
@@ -25,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/bench/iwarp_load.h"
 #include "tests/bench/load.h"
 #include "tests/bench/tcp_load.h"
 
@@ -144,6 +146,14 @@ static void run_tcp(const struct load_workload *workload, uint32_t count,
                  note_end, &cost);
 }
 
+static void run_iwarp(const struct load_workload *workload, uint32_t count)
+{
+    struct cost cost = {.count = count};
+
+    iwarp_load_run(workload, LEAD_COMMANDS + count + workload->depth, note_end,
+                   &cost);
+}
+
 static bool take_word(const char **name, const char *word)
 {
     size_t len = strlen(word);
@@ -184,6 +194,7 @@ int main(int argc, char **argv)
     bool has_nand;
     bool is_tcp = take_word(&name, "tcp-");
     bool has_digests = is_tcp && take_word(&name, "digests-");
+    bool is_iwarp = !is_tcp && take_word(&name, "iwarp-");
     struct nand_ram nand;
 
     ASSERT(load != NULL);
@@ -194,9 +205,10 @@ int main(int argc, char **argv)
         }
     }
     if (workload == NULL) {
-        fprintf(stderr,
-                "usage: native_cost [nand-[pi512-|pi4096-]|tcp-[digests-]]"
-                "WORKLOAD COUNT\n");
+        fprintf(
+            stderr,
+            "usage: native_cost "
+            "[nand-[pi512-|pi4096-]|tcp-[digests-]|iwarp-]WORKLOAD COUNT\n");
         for (size_t i = 0; i < ARRAY_LEN(workloads); i++) {
             fprintf(stderr, "  %s\n", workloads[i].name);
         }
@@ -204,6 +216,11 @@ int main(int argc, char **argv)
     }
     if (is_tcp) {
         run_tcp(workload, (uint32_t)strtoul(argv[2], NULL, 10), has_digests);
+        free(load);
+        return 0;
+    }
+    if (is_iwarp) {
+        run_iwarp(workload, (uint32_t)strtoul(argv[2], NULL, 10));
         free(load);
         return 0;
     }
