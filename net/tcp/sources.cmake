@@ -26,6 +26,7 @@ set(SOURCES
     runs.c
     save.c
     segment.c
+    source.c
     tcp.c
     time_wait.c
     timer.c

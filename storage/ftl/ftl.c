@@ -79,6 +79,7 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     const struct ftl_config *config = &ftl->config;
     const struct ftl_layout *layout = &ftl->layout;
     size_t planes = (size_t)layout->superblocks * layout->geometry.dies;
+    size_t units = layout->row_units;
     size_t used = 0;
 
     (void)carve_memory(base, &used, sizeof(*ftl));
@@ -113,8 +114,8 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(checkpoint.table, (size_t)layout->superblocks);
     CARVE(checkpoint.planes, planes);
     CARVE(checkpoint.is_taken, (size_t)ftl_checkpoint_pieces(ftl) / 8 + 1);
-    CARVE(checkpoint.data, (size_t)ftl_checkpoint_rows(layout) *
-                               layout->row_units * FTL_UNIT_DATA);
+    CARVE(checkpoint.data,
+          (size_t)ftl_checkpoint_rows(layout) * units * FTL_UNIT_DATA);
     CARVE(mount.used_planes, planes);
     CARVE(mount.partial_planes, planes);
     CARVE(mount.ignored, (size_t)layout->places / 8 + 1);
@@ -126,8 +127,6 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(parity.dead_dies, (size_t)layout->geometry.dies);
     CARVE(parity.recorded_dies, (size_t)layout->geometry.dies);
     if (layout->has_parity) {
-        size_t units = layout->row_units;
-
         for (unsigned int i = 0; i < FTL_ACCUMULATORS; i++) {
             CARVE(parity.accumulators[i].members,
                   (size_t)layout->geometry.dies);

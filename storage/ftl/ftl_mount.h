@@ -13,15 +13,6 @@ struct ftl_system;
 /* ---- ftl_mount.c, and the ends of requests */
 /** Begin, or begin again; no request is in progress. */
 void ftl_mount_begin(struct ftl *ftl);
-/**
- * Take the next part of a loop over `count` items, of which mount.next_item is
- * the next one: as many as this step may still deal with.
- * @return the end of the part; `count` when it is the last one
- */
-uint32_t ftl_mount_part(struct ftl *ftl, uint32_t count);
-/** Take `items` of those that this step may deal with. @return false when none
- * are left */
-bool ftl_mount_take(struct ftl *ftl, uint32_t items);
 /** The planes of a block and die that may hold something. */
 uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
                          uint32_t die);
@@ -38,6 +29,19 @@ bool ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
                          enum ftl_flash_status status);
 bool ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
                            enum ftl_flash_status status);
+
+/* ---- ftl_mount_clear.c */
+/** Go on clearing all that the mount enters. @return whether this is done */
+bool ftl_mount_clear(struct ftl *ftl);
+/**
+ * Take the next part of a loop over `count` items, of which mount.next_item is
+ * the next one: as many as this step may still deal with.
+ * @return the end of the part; `count` when it is the last one
+ */
+uint32_t ftl_mount_part(struct ftl *ftl, uint32_t count);
+/** Take `items` of those that this step may deal with. @return false when none
+ * are left */
+bool ftl_mount_take(struct ftl *ftl, uint32_t items);
 
 /* ---- ftl_mount_probe.c */
 /**

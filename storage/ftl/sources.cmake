@@ -20,6 +20,7 @@ set(SOURCES
     ftl_marks.c
     ftl_memory.c
     ftl_mount.c
+    ftl_mount_clear.c
     ftl_mount_pages.c
     ftl_mount_probe.c
     ftl_mount_repair.c
