@@ -16,8 +16,8 @@ from essd.testrun.lints import tracked
 
 # File formats without comments, and folders that are licensed as a whole.  A patch has
 # the licence of the file that it changes.
-NO_LINE = (".json", ".bin", ".pcap", ".pcapng", ".png", ".svg", ".md", ".patch", ".gitignore",
-           "series", "etc/passwd", "etc/group")
+NO_LINE = (".json", ".bin", ".pcap", ".pcapng", ".png", ".webp", ".svg", ".md", ".patch",
+           ".gitignore", "series", "etc/passwd", "etc/group")
 
 
 # The code of others, by the name that the build has for it, with the name and the licence

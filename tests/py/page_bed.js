@@ -42,6 +42,13 @@ class Element {
         child.parentElement = this;
         this.children.push(child);
     }
+    insertBefore(child, next) {
+        if (child.parentElement) {
+            child.remove();
+        }
+        child.parentElement = this;
+        this.children.splice(next ? this.children.indexOf(next) : this.children.length, 0, child);
+    }
     remove() {
         const among = this.parentElement.children;
 

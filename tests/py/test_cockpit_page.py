@@ -95,11 +95,36 @@ def test_the_charts_have_the_past_and_a_gap_where_nothing_is_known() -> None:
                 "charts[0].plot.data") == [[1e9, 1e9 + 1], [7, None], [3, None]]
 
 
+def test_the_charts_have_a_gap_where_no_frame_came() -> None:
+    known = event(rates={"read-iops": 7, "write-iops": 3})
+    later = json.loads(known)
+    later["frame"]["time"] = 1e9 + 60
+    assert page(f"take_event({known}, 0)", "sources[0].onerror()",
+                f"take_event({json.dumps(later)}, 60000)", "charts[0].plot.data.slice(1)") == [
+        [7, None, 7], [3, None, 3]]
+
+
+def test_a_row_that_comes_later_is_in_its_place() -> None:
+    counters = DRIVE["counters"]
+    first = event(counters=counters | {"media": {"reads": 0, "writes": 5}})
+    later = event(counters=counters | {"media": {"reads": 2, "writes": 5}})
+    assert page(f"take_event({first}, 0)", f"take_event({later}, 1)",
+                "found.media.tBodies[0].children.map((row) => row.children[1].textContent)") == [
+        "reads", "writes"]
+
+
 def test_the_window_of_the_charts_ends_with_the_last_frame_until_a_part_is_chosen() -> None:
-    assert page(f"take_event({event()}, 0)", "visible_time()") == [1e9 - 300, 1e9]
-    assert page(f"take_event({event()}, 0)", "zoomed = [5, 6]", "visible_time()") == [5, 6]
-    assert page(f"take_event({event()}, 0)", "choose_window({target: {value: '60'}})",
+    early = json.loads(event())
+    early["frame"]["time"] = 1e9 - 400
+    took = (f"take_event({json.dumps(early)}, 0)", f"take_event({event()}, 0)")
+    assert page(*took, "visible_time()") == [1e9 - 300, 1e9]
+    assert page(*took, "zoomed = [5, 6]", "visible_time()") == [5, 6]
+    assert page(*took, "choose_window({target: {value: '60'}})",
                 "visible_time()") == [1e9 - 60, 1e9]
+    # With less past than the window, there is what there is, but a minute at least.
+    assert page(*took, "choose_window({target: {value: '900'}})",
+                "visible_time()") == [1e9 - 400, 1e9]
+    assert page(f"take_event({event()}, 0)", "visible_time()") == [1e9 - 60, 1e9]
 
 
 def figure(name: str) -> str:

@@ -8,6 +8,7 @@
 "use strict";
 
 const POINTS = 3600;            // of a drive's past: an hour
+const SHORTEST_S = 60;          // that the charts show
 const CHARTS = [
     {title: "I/O operations per second", show: short_number,
      series: [["reads", "read", "read-iops"], ["writes", "write", "write-iops"]]},
@@ -53,6 +54,14 @@ function remember(frame) {
     }
 }
 
+/* Nothing is known from here to the next frame: a gap in all charts. */
+function interrupt_pasts() {
+    for (const past of pasts.values()) {
+        past.forEach((values, i) => values.push(
+            i === 0 ? values[values.length - 1] + 0.001 : null));
+    }
+}
+
 /* ---- One chart. */
 
 function colour(name) {
@@ -62,8 +71,10 @@ function colour(name) {
 function visible_time() {
     const times = pasts.has(chosen) ? pasts.get(chosen)[0] : [];
     const last = times[times.length - 1] || Date.now() / 1000;
+    // While there is less past than the window, the charts show what there is.
+    const first = Math.min(times[0] || last, last - SHORTEST_S);
 
-    return zoomed || [last - window_s, last];
+    return zoomed || [Math.max(first, last - window_s), last];
 }
 
 function plot_options(chart) {
@@ -72,14 +83,14 @@ function plot_options(chart) {
                   ticks: {show: false}};
 
     return {
-        width: Math.max(200, chart.plot_box.clientWidth), height: 190,
+        width: Math.max(200, chart.plot_box.clientWidth), height: 210,
         legend: {show: false}, padding: [8, 34, 0, 0],
         cursor: {sync: {key: "essd"}, drag: {setScale: false, x: true, y: false},
                  points: {size: 7}},
         scales: {x: {time: true, range: visible_time},
                  y: {range: (_, low, high) => [0, Math.max(1, high || 0) * 1.1]}},
         axes: [{...axis, space: 58, size: 30, values: (_, times) => times.map(
-            (time) => window_s < 600 ? clock(time) : clock(time).slice(0, 5))},
+            (time) => clock(time).slice(0, window_s < 600 ? 8 : 5))},
                {...axis, size: 72, values: (_, values) => values.map(chart.spec.show)}],
         series: [{}, ...chart.spec.series.map(([label, style, key]) => ({
             label, stroke: colour(style), width: 2, points: {show: false},

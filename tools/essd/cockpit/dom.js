@@ -60,10 +60,12 @@ function keep_children(parent, keys, create) {
             known.delete(key);
         }
     }
-    return keys.map((key) => {
+    return keys.map((key, i) => {
         if (!known.has(key)) {
             known.set(key, create(key));
-            parent.append(known.get(key));
+        }
+        if (parent.children[i] !== known.get(key)) {
+            parent.insertBefore(known.get(key), parent.children[i] || null);
         }
         return known.get(key);
     });

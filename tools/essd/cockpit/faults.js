@@ -18,6 +18,8 @@ const EXAMPLES = [
 const FATAL = ["die", "power-cut"];
 
 let words = null;               // of /rules.json
+let loading = null;             // their request
+let names_made = 0;             // lists of suggestions, each with a number of its own
 
 function read_line(line) {
     const [head, tail] = line.split(/ do /), [place, ...rest] = head.split(" ");
@@ -54,22 +56,21 @@ function fill_select(select, values, value) {
 }
 
 /* A field for a value, with its names as suggestions. */
-function fill_names(input, id, names) {
-    let list = by_id(id);
-
-    if (!list) {
-        list = make("datalist", "", by_id("compose"));
-        list.id = id;
+function fill_names(input, names) {
+    if (!input.names) {
+        input.names = make("datalist", "", input.parentElement);
+        names_made += 1;
+        input.names.id = `names-${names_made}`;
+        input.setAttribute("list", input.names.id);
     }
-    list.textContent = "";
-    names.forEach((name) => make_option(name, list));
-    input.setAttribute("list", id);
+    input.names.textContent = "";
+    names.forEach((name) => make_option(name, input.names));
     input.placeholder = names.length ? names.slice(0, 3).join(", ") : "number";
 }
 
 /* A row "KEY = VALUE" of the conditions or of `when`. */
 function make_pair(id, key, value) {
-    const row = make("div", "pair", by_id(id)), list = `names-${id}-${by_id(id).children.length}`;
+    const row = make("div", "pair", by_id(id));
     const select = make("select", "", row), input = make("input", "", row);
     const remove = make("button", "", row);
 
@@ -81,7 +82,7 @@ function make_pair(id, key, value) {
     remove.textContent = "✕";
     remove.setAttribute("aria-label", "Remove this line");
     remove.onclick = () => { row.remove(); show_line(); };
-    const suggest = () => fill_names(input, list, id === "when" ? []
+    const suggest = () => fill_names(input, id === "when" ? []
         : place_of_form().keys[select.value]);
 
     select.onchange = () => { input.value = ""; suggest(); show_line(); };
@@ -109,7 +110,7 @@ function show_action() {
     if (takes === "") {
         by_id("argument").value = "";
     }
-    fill_names(by_id("argument"), "names-argument", names);
+    fill_names(by_id("argument"), names);
 }
 
 function show_line() {
@@ -143,13 +144,22 @@ function add_pair(id) {
     }
 }
 
+async function load_words() {
+    words = await (await fetch("/rules.json")).json();
+    fill_select(by_id("place"), Object.keys(words.places), "nvme");
+    make_option("", by_id("example"), "an example …");
+    EXAMPLES.forEach(([title, line]) => make_option(line, by_id("example"), title));
+    fill_form(read_line(EXAMPLES[0][1]));
+}
+
+/* Prepare the form once; the cockpit is asked again if it did not answer. */
 async function open_form() {
-    if (words === null) {
-        words = await (await fetch("/rules.json")).json();
-        fill_select(by_id("place"), Object.keys(words.places), "nvme");
-        make_option("", by_id("example"), "an example …");
-        EXAMPLES.forEach(([title, line]) => make_option(line, by_id("example"), title));
-        fill_form(read_line(EXAMPLES[0][1]));
+    loading = loading || load_words();
+    try {
+        await loading;
+    } catch (error) {
+        loading = null;
+        say(`The words of rules are missing: ${error}`);
     }
 }
 
@@ -174,12 +184,9 @@ function show_rules(event) {
             rule.name, {text: rule.rule, style: "code"},
             {button: "Use", action: {use: rule.rule, name: rule.name}},
             {button: "Forget", action: {do: "rule-forget", name: rule.name}}]})));
-    keep_children(by_id("fault-drive"), drives, (name) => {
-        const option = document.createElement("option");
-
-        option.value = option.textContent = name;
-        return option;
-    });
+    if (show_choices("fault-drive", drives) && words !== null) {
+        show_line();
+    }
     by_id("fault-drive-label").hidden = drives.length < 2;
 }
 

@@ -69,21 +69,28 @@ function take_frame(event) {
     show_logs(event);
 }
 
-/* Show another drive; its past is there already. */
-function choose(name) {
-    chosen = name;
-    zoomed = null;
+/* Show the last frame again, for another drive or at another width. */
+function show_again() {
     if (last_event !== null) {
         show_frame(is_lost ? without_states(last_event) : last_event);
         draw_charts();
     }
 }
 
+/* Show another drive; its past is there already. */
+function choose(name) {
+    chosen = name;
+    zoomed = null;
+    show_again();
+}
+
 async function act(action) {
     if (action.use) {
         by_id("composer").open = true;
         await open_form();
-        fill_form(read_line(action.use), action.name);
+        if (words !== null) {
+            fill_form(read_line(action.use), action.name);
+        }
         return;
     }
     try {
@@ -119,6 +126,7 @@ function lose(why) {
         document.body.classList.add("lost");
         if (last_event !== null) {
             show_frame(without_states(last_event));
+            interrupt_pasts();
         }
         enable_buttons(false);
     }
@@ -216,7 +224,7 @@ by_id("latency").addEventListener("change", (event) =>
     act({do: "latency", on: event.target.checked}));
 by_id("trace-on").addEventListener("change", (event) =>
     act({do: "trace", part: by_id("trace-part").value, on: event.target.checked}));
-window.addEventListener("resize", () => last_event !== null && choose(chosen));
+window.addEventListener("resize", show_again);
 listen_for_charts();
 listen_for_flash();
 listen_for_faults();

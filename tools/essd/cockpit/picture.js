@@ -68,7 +68,7 @@ function say_inside(frame, name) {
     const tcp = status["tcp-connections"] || 0;
 
     return [
-        {key: "rnic", title: "RNIC", href: "#rnic", style: lost && drive.is_live ? "warn" : style,
+        {key: "rnic", title: "RNIC", href: "#rnic", style,
          lines: drive.is_live
              ? of_number(status["queue-pairs"] || 0, "queue pair") : "no answer",
          more: !drive.is_live ? "" : tcp ? of_number(tcp, "TCP connection")

@@ -50,13 +50,21 @@ class Saved:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or paths.drives() / FILE
+        self.state: tuple[int, int] = (0, 0)    # of the file when it was read
+        self.found: list[dict[str, str]] = []
 
     def all(self) -> list[dict[str, str]]:
         """EssdError if somebody has written a mistake into the file."""
-        if not self.path.exists():
+        try:
+            facts = self.path.stat()
+        except FileNotFoundError:
             return []
-        return [{"name": rule.name, "rule": rule.text()}
-                for rule in fault_rules.load_file(self.path)]
+        state = (facts.st_mtime_ns, facts.st_ino)
+        if state != self.state:
+            self.found = [{"name": rule.name, "rule": rule.text()}
+                          for rule in fault_rules.load_file(self.path)]
+            self.state = state
+        return self.found
 
     def write(self, rules: list[dict[str, str]]) -> None:
         lines = []
