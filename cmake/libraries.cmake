@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Libraries of others that the firmware is linked with: Mbed TLS and libsodium.
+# Libraries of others that the firmware is linked with, Mbed TLS and libsodium,
+# and lwIP, with which tests are linked.
 # tools/essd/build/libraries.py fetches the releases that are known to work and
 # says where they are.  In an installed package, that module is beside the
 # sources.
@@ -68,4 +69,18 @@ function(essd_sodium top)
         ${source}/crypto_hash/sha512/cp/hash_sha512_cp.c
         ${source}/crypto_sign/ed25519/ref10/open.c
         ${source}/crypto_verify/sodium/verify.c)
+endfunction()
+
+# essd_lwip(top): add the object library "lwip" with TCP over IPv4, and the
+# interface library "lwip_headers".
+function(essd_lwip top)
+    essd_foreign_folder(${top} lwip dir)
+    add_library(lwip_headers INTERFACE)
+    target_include_directories(lwip_headers SYSTEM INTERFACE
+        ${dir}/src/include ${top}/tests/tcp/stacks/lwip)
+    set(sources def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c
+        tcp.c tcp_in.c tcp_out.c timeouts.c ipv4/icmp.c ipv4/ip4.c
+        ipv4/ip4_addr.c ipv4/ip4_frag.c)
+    list(TRANSFORM sources PREPEND ${dir}/src/core/)
+    essd_foreign_objects(lwip lwip_headers ${sources})
 endfunction()

@@ -25,6 +25,7 @@ NO_LINE = (".json", ".bin", ".pcap", ".pcapng", ".png", ".webp", ".svg", ".md", 
 OTHERS = {
     "mbedtls": ("Mbed TLS", "Apache-2.0"),
     "libsodium": ("libsodium", "ISC"),
+    "lwip": ("lwIP", "BSD-3-Clause"),
     "picolibc": ("picolibc", "BSD-3-Clause and similar"),
     "libgcc": ("libgcc", "GPL-3.0-or-later with GCC's runtime exception"),
     "libdeflate": ("libdeflate", "MIT"),

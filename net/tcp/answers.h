@@ -41,4 +41,7 @@ struct tcp_header tcp_conn_rst(const struct tcp *tcp,
 struct tcp_header tcp_half_rst(const struct tcp *tcp,
                                const struct tcp_half *half);
 
+/* How many bytes of a peer's address tell its source. */
+size_t tcp_source_len(const struct tcp_ends *ends);
+
 #endif

@@ -10,11 +10,8 @@
  * answers at once still gets in.  If a source has more than its part of them,
  * its oldest one goes instead: one source does not push others out.
  */
-#include <string.h>
-
 #include "net/tcp/internal.h"
 #include "net/tcp/notes.h"
-#include "net/tcp/source.h"
 
 enum {
     DEFAULT_MSS_V4 = 536, /* RFC 9293 section 3.7.1 */

@@ -9,6 +9,7 @@
  *   receive.c    bytes of the peer: in order, early, twice; delayed ACKs
  *   pages.c      memory for early bytes
  *   handshake.c  listeners and half-open connections; connect.c: SYN-SENT
+ *   shares.c     what one source may have of connections and half-open ones
  *   close.c      FINs, states, the end of a connection; abort.c: with a RST
  *   time_wait.c  TIME-WAIT
  *   runs.c       what is in flight: sent, SACKed, lost
@@ -471,6 +472,12 @@ struct tcp_options tcp_syn_options(const struct tcp *tcp,
                                    const struct tcp_ends *ends);
 uint16_t tcp_mss_of(const struct tcp_ends *ends, uint32_t mtu_bytes);
 uint8_t tcp_rcv_shift(const struct tcp *tcp);
+
+/* shares.c */
+/** The half-open entry that gives way to a newer one: all are in use. */
+uint16_t tcp_half_victim(const struct tcp *tcp, const struct tcp_ends *newer);
+/** Whether a source may have one more connection. */
+bool tcp_source_has_place(const struct tcp *tcp, const struct tcp_ends *source);
 
 /* close.c */
 void tcp_conn_enter(struct tcp_conn *conn, enum tcp_state next);

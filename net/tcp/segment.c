@@ -8,7 +8,6 @@
 
 #include "net/tcp/internal.h"
 #include "net/tcp/notes.h"
-#include "net/tcp/source.h"
 #include "net/wire/checksum.h"
 #include "net/wire/ipv4.h"
 

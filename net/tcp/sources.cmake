@@ -26,7 +26,7 @@ set(SOURCES
     runs.c
     save.c
     segment.c
-    source.c
+    shares.c
     tcp.c
     time_wait.c
     timer.c

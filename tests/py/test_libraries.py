@@ -11,7 +11,8 @@ from essd.build import libraries
 
 @pytest.mark.parametrize("name, kept", [
     ("mbedtls", ["LICENSE", "include/a.h", "library/a.c"]),
-    ("libsodium", ["LICENSE", "include/a.h", "library/a.c", "tests/big"])])
+    ("libsodium", ["LICENSE", "include/a.h", "library/a.c", "tests/big"]),
+    ("lwip", ["LICENSE", "include/a.h", "library/a.c", "tests/big"])])
 def test_what_the_builds_need_of_a_tarball_is_unpacked_once(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kept: list[str]) -> None:
     release = libraries.LIBRARIES[name].source.releases[0]
@@ -20,7 +21,7 @@ def test_what_the_builds_need_of_a_tarball_is_unpacked_once(
         (top / file).parent.mkdir(parents=True, exist_ok=True)
         (top / file).write_text(file)
     tarball = tmp_path / release.file
-    with tarfile.open(tarball, "w:gz" if release.file.endswith("gz") else "w:bz2") as archive:
+    with tarfile.open(tarball, f"w:{release.file.rpartition('.')[2]}") as archive:
         archive.add(top, top.name)
     asked = []
 
@@ -41,4 +42,4 @@ def test_a_library_that_is_not_known_is_refused(capsys: pytest.CaptureFixture[st
     assert libraries.main(["openssl"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert "mbedtls|libsodium" in said.err
+    assert "mbedtls|libsodium|lwip" in said.err

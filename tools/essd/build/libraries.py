@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Unpacks the libraries of others that the firmware is linked with.
+"""Unpacks the libraries of others that the firmware and tests are linked with.
 
 * Mbed TLS (Apache-2.0), whose arithmetic the drive uses for authentication.
 * libsodium (ISC), whose Ed25519 and SHA-512 check signatures of firmware images.
+* lwIP (BSD-3-Clause), with whose TCP tests compare the TCP engine.
 
 The releases come from Debian's source packages (debian_source.py).  CMake runs this file
 when it configures a build (cmake/libraries.cmake): it prints the folder of the sources.
@@ -46,6 +47,11 @@ LIBRARIES = {
         Source("libsodium", "libsodium", (
             Release("1.0.18", "libsodium_1.0.18.orig.tar.gz",
                     "d59323c6b712a1519a5daf710b68f5e7fde57040845ffec53850911f10a5d4f4"),
+        ), MODULE)),
+    "lwip": Library(
+        Source("lwip", "lwIP", (
+            Release("2.2.1+dfsg1", "lwip_2.2.1+dfsg1.orig.tar.xz",
+                    "83729c274c499d3348e9fbbe043a3113f3fa8953e7efddc7c21c7fcbb1f2b7b1"),
         ), MODULE)),
 }
 

@@ -75,7 +75,7 @@ static struct tcp_usage usage_of(const struct crowd *crowd)
 
 /* ---- A peer sends. */
 
-static void send_segment(struct crowd *crowd, const struct peer *peer,
+static void segment_send(struct crowd *crowd, const struct peer *peer,
                          uint8_t flags, uint32_t seq, uint32_t len)
 {
     struct tcp_ends ends = {ip_addr_from_v4(peer->address),
@@ -104,7 +104,7 @@ static void send_segment(struct crowd *crowd, const struct peer *peer,
 
 static void peer_send(struct crowd *crowd, struct peer *peer, uint32_t len)
 {
-    send_segment(crowd, peer, TCP_ACK, peer->snd_nxt, len);
+    segment_send(crowd, peer, TCP_ACK, peer->snd_nxt, len);
     peer->snd_nxt += len;
 }
 
@@ -113,12 +113,12 @@ static void peer_open(struct crowd *crowd, struct peer *peer)
     peer->snd_nxt = peer->isn + 1;
     peer->is_open = peer->is_closed = peer->is_reset = false;
     peer->back = 0;
-    send_segment(crowd, peer, TCP_SYN, peer->isn, 0);
+    segment_send(crowd, peer, TCP_SYN, peer->isn, 0);
 }
 
 static void peer_close(struct crowd *crowd, struct peer *peer)
 {
-    send_segment(crowd, peer, TCP_FIN | TCP_ACK, peer->snd_nxt, 0);
+    segment_send(crowd, peer, TCP_FIN | TCP_ACK, peer->snd_nxt, 0);
     peer->snd_nxt++;
 }
 
@@ -155,7 +155,7 @@ static void peer_hear(struct crowd *crowd, struct peer *peer,
             peer->is_closed = true;
         }
     }
-    send_segment(crowd, peer, TCP_ACK, peer->snd_nxt, 0);
+    segment_send(crowd, peer, TCP_ACK, peer->snd_nxt, 0);
 }
 
 static struct peer *peer_of(struct crowd *crowd, const struct tcp_ends *ends)
@@ -218,7 +218,7 @@ static void open_all(struct crowd *crowd)
 }
 
 /* Send some bytes, and have them back. */
-static void exchange_bytes(struct crowd *crowd, struct peer *peer)
+static void echo_exchange(struct crowd *crowd, struct peer *peer)
 {
     uint32_t before = peer->back;
 
@@ -262,14 +262,14 @@ static void test_dead_half_does_not_harm_the_other(void **state)
         struct peer *peer = &crowd.peers[i];
 
         peer->is_dead = true;
-        send_segment(&crowd, peer, TCP_ACK, peer->snd_nxt + 2 * LEN, LEN);
+        segment_send(&crowd, peer, TCP_ACK, peer->snd_nxt + 2 * LEN, LEN);
         peer_send(&crowd, peer, LEN);
         crowd_settle(&crowd);
     }
     assert_in_range(usage_of(&crowd).pages, 512, 2048);
     for (unsigned int second = 0; second < 110; second += 10) {
         for (unsigned int i = 1; i < crowd.count; i += 2) {
-            exchange_bytes(&crowd, &crowd.peers[i]);
+            echo_exchange(&crowd, &crowd.peers[i]);
         }
         time_pass(&crowd, 10000);
     }
@@ -283,7 +283,7 @@ static void test_dead_half_does_not_harm_the_other(void **state)
         crowd_settle(&crowd);
     }
     for (unsigned int i = 0; i < crowd.count; i++) {
-        exchange_bytes(&crowd, &crowd.peers[i]);
+        echo_exchange(&crowd, &crowd.peers[i]);
         peer_close(&crowd, &crowd.peers[i]);
         crowd_settle(&crowd);
         assert_true(crowd.peers[i].is_closed && !crowd.peers[i].is_reset);
@@ -306,7 +306,7 @@ static void test_10000_connections_come_and_go(void **state)
         peer_open(&crowd, peer);
         crowd_settle(&crowd);
         assert_true(peer->is_open);
-        exchange_bytes(&crowd, peer);
+        echo_exchange(&crowd, peer);
         switch (n % 4) {
         case 0: /* the peer closes */
             peer_close(&crowd, peer);
@@ -319,7 +319,7 @@ static void test_10000_connections_come_and_go(void **state)
             peer_close(&crowd, peer);
             break;
         case 2:
-            send_segment(&crowd, peer, TCP_RST, peer->snd_nxt, 0);
+            segment_send(&crowd, peer, TCP_RST, peer->snd_nxt, 0);
             break;
         default:
             tcp_abort(crowd.host->tcp, crowd.host->established_id,
@@ -356,11 +356,11 @@ static void test_syns_of_100000_addresses(void **state)
     for (uint32_t n = 0; n < 100000; n++) {
         flood.address = 0x0b000000 + n * 167;
         flood.isn = n;
-        send_segment(&crowd, &flood, TCP_SYN, flood.isn, 0);
+        segment_send(&crowd, &flood, TCP_SYN, flood.isn, 0);
         crowd_settle(&crowd);
         crowd.host->now_us += 10;
         if (n % 1000 == 0) {
-            exchange_bytes(&crowd, &crowd.peers[0]);
+            echo_exchange(&crowd, &crowd.peers[0]);
             assert_in_range(usage_of(&crowd).half_open, 1, TCP_HALF_OPEN_MAX);
         }
         if (n % 10000 == 5000) {
@@ -370,7 +370,7 @@ static void test_syns_of_100000_addresses(void **state)
     }
     assert_int_equal(usage_of(&crowd).connections, 11);
     for (unsigned int i = 0; i < crowd.count; i++) {
-        exchange_bytes(&crowd, &crowd.peers[i]);
+        echo_exchange(&crowd, &crowd.peers[i]);
         peer_close(&crowd, &crowd.peers[i]);
         crowd_settle(&crowd);
     }
@@ -401,11 +401,11 @@ static void test_one_source_leaves_connections_for_others(void **state)
     assert_true(tcp_counter(crowd.host->tcp, TCP_HALF_REFUSED) == RESERVED);
     peer_open(&crowd, other);
     crowd_settle(&crowd);
-    exchange_bytes(&crowd, other);
-    send_segment(&crowd, &crowd.peers[0], TCP_RST, crowd.peers[0].snd_nxt, 0);
+    echo_exchange(&crowd, other);
+    segment_send(&crowd, &crowd.peers[0], TCP_RST, crowd.peers[0].snd_nxt, 0);
     peer_open(&crowd, &crowd.peers[TCP_CONNECTIONS_MAX - 1]);
     crowd_settle(&crowd);
-    exchange_bytes(&crowd, &crowd.peers[TCP_CONNECTIONS_MAX - 1]);
+    echo_exchange(&crowd, &crowd.peers[TCP_CONNECTIONS_MAX - 1]);
     crowd_end(&crowd);
 }
 
@@ -452,10 +452,10 @@ static void test_hostile_peers_do_not_slow_an_honest_one(void **state)
             peer_send(&crowd, &crowd.peers[DEAF], LEN);
         }
         peer_send(&crowd, &crowd.peers[SMALL], LEN);
-        send_segment(&crowd, holes, TCP_ACK,
+        segment_send(&crowd, holes, TCP_ACK,
                      holes->snd_nxt + 2 + 2 * (n % 30000), 1);
         crowd_settle(&crowd);
-        exchange_bytes(&crowd, &crowd.peers[HONEST]); /* at once */
+        echo_exchange(&crowd, &crowd.peers[HONEST]); /* at once */
         crowd.host->now_us += 1000;
     }
     assert_int_equal(crowd.peers[SMALL].back, 2000 * LEN);
@@ -464,7 +464,7 @@ static void test_hostile_peers_do_not_slow_an_honest_one(void **state)
     assert_int_equal(crowd.peers[TRICKLE].back, 2000);
     assert_in_range(usage_of(&crowd).pages, 1, TCP_HOLD_PAGES);
     for (unsigned int i = 0; i < PEERS; i++) {
-        send_segment(&crowd, &crowd.peers[i], TCP_RST, crowd.peers[i].snd_nxt,
+        segment_send(&crowd, &crowd.peers[i], TCP_RST, crowd.peers[i].snd_nxt,
                      0);
     }
     nothing_is_left(&crowd);

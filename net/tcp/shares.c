@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "net/tcp/source.h"
-
+/*
+ * What one source of connections may have: which half-open entry gives way to a
+ * newer one, and how many connections are for others.
+ * Spec: RFC 4987 section 3.3.
+ */
 #include <string.h>
+
+#include "net/tcp/internal.h"
 
 enum {
     SUBNET_LEN = 8,   /* of an IPv6 address, in bytes */
@@ -15,6 +20,9 @@ struct source {
     uint16_t share; /* 0: none is noted */
 };
 
+/* How many bytes of a peer's address tell its source.  Whoever has one IPv6
+ * address behind a router has the other ones of its /64, too; on the own subnet
+ * and on the link, every host has the same /64. */
 size_t tcp_source_len(const struct tcp_ends *ends)
 {
     const uint8_t *peer = ends->remote.bytes;
@@ -114,6 +122,9 @@ static uint16_t half_oldest(const struct tcp *tcp,
     return oldest;
 }
 
+/* Whose entry a newer one takes: all are in use.  Shares count only beyond a
+ * quarter of the pool: in a flood from random addresses, the source with the
+ * most entries is an honest host with two. */
 uint16_t tcp_half_victim(const struct tcp *tcp, const struct tcp_ends *newer)
 {
     const struct tcp_node *nodes = &tcp->nodes[tcp_first_half(tcp)];
@@ -138,6 +149,8 @@ uint16_t tcp_half_victim(const struct tcp *tcp, const struct tcp_ends *newer)
     return (uint16_t)(tcp_first_half(tcp) + half_oldest(tcp, greedy));
 }
 
+/* Whether a source may have one more connection: one source alone does not take
+ * all of them. */
 bool tcp_source_has_place(const struct tcp *tcp, const struct tcp_ends *source)
 {
     uint16_t all = tcp->config.connections;
