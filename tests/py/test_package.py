@@ -115,7 +115,8 @@ def test_version_licences_and_dependencies_come_from_their_one_place(
     facts = email.message_from_string((info / "METADATA").read_text())
     assert facts["Version"] == fw_build.version()
     assert sorted(facts.get_all("License-File")) == [
-        "LICENSES/BSD-2-Clause.txt", "LICENSES/GPL-2.0-or-later.txt"]
+        "LICENSES/BSD-2-Clause.txt", "LICENSES/GPL-2.0-or-later.txt",
+        "tools/essd/cockpit/uplot/LICENSE"]
     for name in facts.get_all("License-File"):
         assert (info / "licenses" / name).read_text() == (paths.TOP / name).read_text()
     text = (paths.TOP / "tools/essd/requirements.in").read_text()

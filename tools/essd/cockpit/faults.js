@@ -123,6 +123,7 @@ function show_line() {
                    ? `${line}: when this rule fires, it cannot be taken back. Turn it on for ` +
                      `${part}?` : "");
     set_button(by_id("save-rule"), "Save", {do: "rule-save", rule: line, name});
+    by_id("save-rule").disabled = name === "";
 }
 
 function fill_form(rule, name = "") {
