@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A Linux host by NVMe over TCP: discovery, digests, I/O, and RDMA beside it on one namespace."""
 
-import json
 import re
+import time
 from collections.abc import Iterator
 
 import pytest
 import uart_dialogue
 
-from essd.drive import mgmt
+import essd
+from essd.drive import ana, mgmt
 from essd.instance import steps
 from essd.instance.steps import Job
 
@@ -77,18 +78,109 @@ def test_a_file_system(tcp: Job) -> None:
               f"umount /mnt && mount {device} /mnt && cmp /tmp/data /mnt/data && umount /mnt")
 
 
-def test_rdma_and_tcp_are_paths_of_one_device(tcp: Job) -> None:
-    options = "--ctrl-loss-tmo=60 --reconnect-delay=1 --keep-alive-tmo=2"
-    steps.connect(tcp, 0, options)
-    connect(tcp, 1, options)
-    tcp.quiet(FIO.format(device=tcp.device()))
-    tcp.instance.ask("port", port=0, plugged=False)     # TCP alone
-    tcp.quiet(FIO.format(device=tcp.device()))
-    paths = json.loads(tcp.quiet("nvme list-subsys -o json"))
-    found = {path["Transport"]: path["State"]
-             for host in paths for system in host["Subsystems"] for path in system["Paths"]}
-    assert found["tcp"] == "live" and found["rdma"] != "live", found
+# ---- Verified I/O while paths and cables fail.
+
+PATHS = "--keep-alive-tmo=2 --reconnect-delay=1 --ctrl-loss-tmo=120"
+QUIET_FRAMES = 60       # at most so many come without I/O: keep-alive, acknowledgements
+
+
+def verified_load(job: Job, device: str) -> essd.Fio:
+    return essd.Fio(essd.Host(job.instance, job.host), device, rw="randrw", bsrange="4k-64k",
+                    iodepth=8, size="16m", verify="crc32c", verify_fatal=1, verify_backlog=32,
+                    rate_iops=300)
+
+
+def check_load(load: essd.Fio) -> None:
+    done = load.stop()
+    assert done.status == 0 and done.errors == 0 and len(done.ios) > 100, done.output
+
+
+def wait_states(job: Job, *expected: str) -> None:
+    """Wait until the paths by RDMA and by TCP have these ANA states."""
+    script = ("for n in /sys/block/nvme*c*n*; do c=${n##*/}; c=nvme$(echo $c | sed "
+              "'s/nvme[0-9]*c\\([0-9]*\\)n.*/\\1/'); "
+              "echo $(cat /sys/class/nvme/$c/transport $n/ana_state); done | sort")
+    deadline = time.monotonic() + 20
+    while (found := [line.split()[-1] for line in job.quiet(script).splitlines()]) \
+            != list(expected):
+        assert time.monotonic() < deadline, found
+        time.sleep(0.2)
+
+
+def frames_of(job: Job) -> list[int]:
+    """Frames that each port of the drive receives within two seconds."""
+    drive = essd.Drive(job.instance, job.target)
+    before = [drive.port(number).counters()["aFramesReceivedOK"] for number in (0, 1)]
+    time.sleep(2)
+    return [drive.port(number).counters()["aFramesReceivedOK"] - before[number]
+            for number in (0, 1)]
+
+
+def test_io_fails_over_between_the_transports_and_back(tcp: Job) -> None:
+    """RoCE through port 0 and TCP through port 1 are paths of one device with ANA."""
+    device = steps.connect(tcp, 0, PATHS)
+    connect(tcp, 1, PATHS + " -g -G")
+    host, drive = essd.Host(tcp.instance, tcp.host), essd.Drive(tcp.instance, tcp.target)
+    host.wait_paths(drive, 2)
+    assert tcp.namespaces() == [device]
+    tcp.quiet("echo round-robin | tee /sys/class/nvme-subsystem/*/iopolicy")
+    load = verified_load(tcp, device)
+    assert min(frames_of(tcp)) > QUIET_FRAMES
+    for port in (0, 1):
+        states = ["optimized", "optimized"]
+        states[port] = "inaccessible"
+        ana.change(tcp.instance, "inaccessible", 1, port)
+        try:
+            wait_states(tcp, *states)
+            used = frames_of(tcp)
+        finally:
+            ana.change(tcp.instance, "optimized", 1, port)
+        assert used[port] <= QUIET_FRAMES < used[1 - port], (port, used)
+        wait_states(tcp, "optimized", "optimized")
+    for port in (1, 0):
+        tcp.instance.ask("port", port=port, plugged=False)
+        try:
+            host.wait_paths(drive, 1)
+            used = frames_of(tcp)
+        finally:
+            tcp.instance.ask("port", port=port, plugged=True)
+        assert used[port] == 0 and used[1 - port] > QUIET_FRAMES, (port, used)
+        host.wait_paths(drive, 2)
+    check_load(load)
+
+
+def what_the_host_has(job: Job) -> str:
+    """Every NVMe device and its format, as the kernel and nvme-cli show them."""
+    return job.quiet(
+        "nvme list -o json; cd /sys/block; for one in nvme*; do echo $one $(cat $one/nsid "
+        "$one/size $one/queue/logical_block_size); done; ls /dev/nvme*n*; "
+        f"nvme id-ns {job.device()} -o json")
+
+
+def what_the_drive_has(job: Job) -> tuple[int, int]:
+    """How many controllers and TCP connections there are."""
+    return (len(mgmt.ask(job.instance, "controllers", **{"from": 0})["controllers"]),
+            len([one for one in mgmt.ask(job.instance, "tcp-connections", **{"from": 0})
+                 ["tcp-connections"] if "nvme" in one]))
+
+
+@pytest.mark.parametrize(("seconds", "options"), [
+    (4, PATHS), pytest.param(8, "", marks=pytest.mark.long),
+    pytest.param(40, "", marks=pytest.mark.long)])
+def test_io_survives_a_cable_that_is_out(tcp: Job, seconds: int, options: str) -> None:
+    """What a host without a second path sees: a pause, then the same device."""
+    connect(tcp, 0, options)
+    host, drive = essd.Host(tcp.instance, tcp.host), essd.Drive(tcp.instance, tcp.target)
+    before = what_the_host_has(tcp), what_the_drive_has(tcp)
+    load = verified_load(tcp, tcp.device())
+    time.sleep(1)
+    tcp.instance.ask("port", port=0, plugged=False)
+    time.sleep(seconds)
     tcp.instance.ask("port", port=0, plugged=True)
+    host.wait_paths(drive, 1)
+    assert max(frames_of(tcp)) > QUIET_FRAMES
+    check_load(load)
+    assert (what_the_host_has(tcp), what_the_drive_has(tcp)) == before
 
 
 # ---- Parts of the target, which do not depend on the transport.
