@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests about fault rules for NVMe commands: docs/faults.md. */
+/* Requests about fault rules for NVMe commands and for PDUs of NVMe/TCP:
+ * docs/faults.md. */
 #include "firmware/app/mgmt_requests.h"
 
 #include <string.h>
@@ -64,7 +65,9 @@ static bool read_action(const struct json_args *args, struct nvmf_fault *fault)
     return strcmp(action, "status") == 0 && (status & STATUS_MAX) != 0;
 }
 
-static bool read_queue(const struct json_args *args, struct nvmf_fault *fault)
+/* @param kind  enum nvmf_fault_queue */
+static bool read_queue(const struct json_args *args, uint8_t *kind,
+                       uint16_t *number)
 {
     const char *queue = json_get_string(args, "queue", "any");
     uint64_t qid;
@@ -73,14 +76,14 @@ static bool read_queue(const struct json_args *args, struct nvmf_fault *fault)
         return false;
     }
     if (qid != UINT64_MAX) {
-        fault->queue = NVMF_FAULT_QID;
-        fault->qid = (uint16_t)qid;
+        *kind = NVMF_FAULT_QID;
+        *number = (uint16_t)qid;
         return true;
     }
-    fault->queue = strcmp(queue, "admin") == 0 ? NVMF_FAULT_ADMIN_QUEUE
-                   : strcmp(queue, "io") == 0  ? NVMF_FAULT_IO_QUEUE
-                                               : NVMF_FAULT_ANY_QUEUE;
-    return fault->queue != NVMF_FAULT_ANY_QUEUE || strcmp(queue, "any") == 0;
+    *kind = strcmp(queue, "admin") == 0 ? NVMF_FAULT_ADMIN_QUEUE
+            : strcmp(queue, "io") == 0  ? NVMF_FAULT_IO_QUEUE
+                                        : NVMF_FAULT_ANY_QUEUE;
+    return *kind != NVMF_FAULT_ANY_QUEUE || strcmp(queue, "any") == 0;
 }
 
 static bool read_match(const struct json_args *args, struct nvmf_fault *fault)
@@ -97,7 +100,7 @@ static bool read_match(const struct json_args *args, struct nvmf_fault *fault)
     }
     fault->opcode = (int32_t)opcode;
     fault->cntlid = (int32_t)cntlid;
-    return read_queue(args, fault);
+    return read_queue(args, &fault->queue, &fault->qid);
 }
 
 static bool read_fault_trigger(const struct json_args *args,
@@ -121,23 +124,78 @@ static bool read_fault_trigger(const struct json_args *args,
     return true;
 }
 
+/* ---- Rules for PDUs. */
+
+static bool read_pdu_action(const struct json_args *args,
+                            struct nvme_tcp_fault *fault)
+{
+    static const char *const actions[NVME_TCP_FAULT_ACTIONS] = {
+        [NVME_TCP_FAULT_HEADER_DIGEST] = "header-digest",
+        [NVME_TCP_FAULT_DATA_DIGEST] = "data-digest",
+        [NVME_TCP_FAULT_RESET] = "reset",
+    };
+    const char *action = json_get_string(args, "do", "");
+
+    for (uint8_t i = 0; i < NVME_TCP_FAULT_ACTIONS; i++) {
+        if (strcmp(action, actions[i]) == 0) {
+            fault->action = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_pdu_match(const struct json_args *args,
+                           struct nvme_tcp_fault *fault)
+{
+    enum { IN = 1, OUT = 2, BOTH = IN | OUT };
+    uint64_t directions;
+    int64_t type;
+
+    if (!read_or_any(args, "type", UINT8_MAX, &type) ||
+        !read_limited(args, "directions", BOTH, BOTH, &directions) ||
+        directions == 0) {
+        return false;
+    }
+    fault->type = (int16_t)type;
+    fault->is_in = (directions & IN) != 0;
+    fault->is_out = (directions & OUT) != 0;
+    return read_queue(args, &fault->queue, &fault->qid);
+}
+
+/* ---- Requests. */
+
+static bool refuse_member(struct mgmt_refusal *refusal)
+{
+    return refuse_fault(refusal, "bad-argument",
+                        "A member of the fault rule is missing, or its value "
+                        "is out of range.");
+}
+
 bool mgmt_fault_add(void *ctx, const struct json_args *args, struct json *out,
                     struct mgmt_refusal *refusal)
 {
-    struct nvmf_target *target = ((struct drive *)ctx)->target;
+    struct drive *drive = ctx;
+    const char *place = json_get_string(args, "place", "nvme");
     struct nvmf_fault fault = {0};
+    struct nvme_tcp_fault pdu = {0};
+    bool is_pdu = strcmp(place, "pdu") == 0;
     uint64_t id;
 
     (void)out;
     if (!read_limited(args, "rule", UINT32_MAX, 0, &id) || id == 0 ||
-        !read_action(args, &fault) || !read_match(args, &fault) ||
-        !read_fault_trigger(args, &fault.trigger)) {
-        return refuse_fault(refusal, "bad-argument",
-                            "A member of the fault rule is missing, or its "
-                            "value is out of range.");
+        (!is_pdu && strcmp(place, "nvme") != 0)) {
+        return refuse_member(refusal);
     }
-    fault.id = (uint32_t)id;
-    if (!nvmf_fault_add(target, &fault)) {
+    fault.id = pdu.id = (uint32_t)id;
+    if (is_pdu ? !read_pdu_action(args, &pdu) || !read_pdu_match(args, &pdu) ||
+                     !read_fault_trigger(args, &pdu.trigger)
+               : !read_action(args, &fault) || !read_match(args, &fault) ||
+                     !read_fault_trigger(args, &fault.trigger)) {
+        return refuse_member(refusal);
+    }
+    if (is_pdu ? !nvme_tcp_fault_add(&drive->tcp.pdu_faults, &pdu)
+               : !nvmf_fault_add(drive->target, &fault)) {
         return refuse_fault(refusal, "refused",
                             "A fault rule with this number exists, or the "
                             "table of fault rules is full.");
@@ -148,12 +206,13 @@ bool mgmt_fault_add(void *ctx, const struct json_args *args, struct json *out,
 bool mgmt_fault_remove(void *ctx, const struct json_args *args,
                        struct json *out, struct mgmt_refusal *refusal)
 {
-    struct nvmf_target *target = ((struct drive *)ctx)->target;
+    struct drive *drive = ctx;
     uint64_t id;
 
     (void)out;
     if (!read_limited(args, "rule", UINT32_MAX, 0, &id) ||
-        !nvmf_fault_remove(target, (uint32_t)id)) {
+        (!nvmf_fault_remove(drive->target, (uint32_t)id) &&
+         !nvme_tcp_fault_remove(&drive->tcp.pdu_faults, (uint32_t)id))) {
         return refuse_fault(refusal, "bad-argument",
                             "There is no fault rule with this number.");
     }
@@ -163,14 +222,16 @@ bool mgmt_fault_remove(void *ctx, const struct json_args *args,
 bool mgmt_fault_turn(void *ctx, const struct json_args *args, struct json *out,
                      struct mgmt_refusal *refusal)
 {
-    struct nvmf_target *target = ((struct drive *)ctx)->target;
+    struct drive *drive = ctx;
     const struct json_member *on = json_find(args, "on");
     uint64_t id;
 
     (void)out;
     if (on == NULL || on->kind != JSON_BOOL ||
         !read_limited(args, "rule", UINT32_MAX, 0, &id) ||
-        !nvmf_fault_turn(target, (uint32_t)id, on->number != 0)) {
+        (!nvmf_fault_turn(drive->target, (uint32_t)id, on->number != 0) &&
+         !nvme_tcp_fault_turn(&drive->tcp.pdu_faults, (uint32_t)id,
+                              on->number != 0))) {
         return refuse_fault(refusal, "bad-argument",
                             "\"on\" has to be true or false, and \"rule\" the "
                             "number of a fault rule.");
@@ -178,21 +239,32 @@ bool mgmt_fault_turn(void *ctx, const struct json_args *args, struct json *out,
     return true;
 }
 
+static void print_fault(struct json *out, uint32_t id,
+                        const struct fault_trigger *trigger)
+{
+    json_begin_object(out, NULL);
+    json_number(out, "rule", id);
+    json_number(out, "matched", trigger->matched);
+    json_number(out, "fired", trigger->fired);
+    json_end_object(out);
+}
+
 bool mgmt_faults(void *ctx, const struct json_args *args, struct json *out,
                  struct mgmt_refusal *refusal)
 {
-    const struct nvmf_target *target = ((struct drive *)ctx)->target;
+    const struct drive *drive = ctx;
+    const struct nvme_tcp_faults *pdus = &drive->tcp.pdu_faults;
     const struct nvmf_fault *fault;
 
     (void)args;
     (void)refusal;
     json_begin_array(out, "faults");
-    for (uint16_t i = 0; (fault = nvmf_fault_at(target, i)) != NULL; i++) {
-        json_begin_object(out, NULL);
-        json_number(out, "rule", fault->id);
-        json_number(out, "matched", fault->trigger.matched);
-        json_number(out, "fired", fault->trigger.fired);
-        json_end_object(out);
+    for (uint16_t i = 0; (fault = nvmf_fault_at(drive->target, i)) != NULL;
+         i++) {
+        print_fault(out, fault->id, &fault->trigger);
+    }
+    for (uint16_t i = 0; i < pdus->count; i++) {
+        print_fault(out, pdus->list[i].id, &pdus->list[i].trigger);
     }
     json_end_array(out);
     return true;

@@ -91,15 +91,27 @@ static const struct mgmt_argument referral_arguments[] = {
     {"address", JSON_STRING}, {"service", JSON_NUMBER}, {0}};
 
 static const struct mgmt_argument fault_add_arguments[] = {
-    {"rule", JSON_NUMBER},       {"do", JSON_STRING},
-    {"status", JSON_NUMBER},     {"delay-us", JSON_NUMBER},
-    {"queue", JSON_STRING},      {"qid", JSON_NUMBER},
-    {"opcode", JSON_NUMBER},     {"nsid", JSON_NUMBER},
-    {"controller", JSON_NUMBER}, {"first-lba", JSON_NUMBER},
-    {"last-lba", JSON_NUMBER},   {"nth", JSON_NUMBER},
-    {"every", JSON_NUMBER},      {"after", JSON_NUMBER},
-    {"times", JSON_NUMBER},      {"chance", JSON_NUMBER},
-    {"seed", JSON_NUMBER},       {0}};
+    {"rule", JSON_NUMBER},
+    {"do", JSON_STRING},
+    {"status", JSON_NUMBER},
+    {"delay-us", JSON_NUMBER},
+    {"queue", JSON_STRING},
+    {"qid", JSON_NUMBER},
+    {"opcode", JSON_NUMBER},
+    {"nsid", JSON_NUMBER},
+    {"controller", JSON_NUMBER},
+    {"first-lba", JSON_NUMBER},
+    {"last-lba", JSON_NUMBER},
+    {"nth", JSON_NUMBER},
+    {"every", JSON_NUMBER},
+    {"after", JSON_NUMBER},
+    {"times", JSON_NUMBER},
+    {"chance", JSON_NUMBER},
+    {"seed", JSON_NUMBER},
+    {"place", JSON_STRING},
+    {"type", JSON_NUMBER},
+    {"directions", JSON_NUMBER},
+    {0}};
 
 static const struct mgmt_argument fault_remove_arguments[] = {
     {"rule", JSON_NUMBER}, {0}};

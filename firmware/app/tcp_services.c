@@ -214,6 +214,7 @@ static bool nvme_init(struct drive *drive, struct dram *dram)
         .handle = verbs_local_key(&drive->net.verbs),
         .first_request = RDMA_REQUESTS,
         .trace = mgmt_trace(&drive->mgmt),
+        .faults = &tcp->pdu_faults,
         .conn_event = connect_log_event,
         .conn_event_ctx = &drive->connect_log,
     };
@@ -349,6 +350,7 @@ void tcp_services_start(struct drive *drive, const struct drive_config *config)
     enum init_result result;
     uint8_t *rings;
 
+    tcp->pdu_faults.count = 0;
     /* All rings of the engine have one size. */
     tcp->ring_log2 =
         has_nvme(config->config) ? NVME_TCP_RING_LOG2 : TCP_ECHO_RING_LOG2;

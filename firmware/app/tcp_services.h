@@ -31,6 +31,7 @@ struct tcp_services {
     struct tcp_echo echo;
     struct nvme_socket nvme;
     struct nvme_tcp *nvme_tcp; /* in DRAM; NULL: NVMe/TCP is off */
+    struct nvme_tcp_faults pdu_faults;
     struct mpa_socket mpa;
     struct mpa_cm *mpa_cm; /* in DRAM; NULL: iWARP is off */
     bool has_iwarp;        /* its port is open */

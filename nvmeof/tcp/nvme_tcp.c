@@ -308,6 +308,7 @@ static void queue_init(struct nvme_tcp_queue *queue, uint32_t id,
     queue->has_close = false;
     queue->has_abort = false;
     queue->was_disconnected = false;
+    queue->wants_reset = false;
     queue->was_closed = false;
     queue->was_aborted = false;
     queue->bytes_us = tcp->now_us;

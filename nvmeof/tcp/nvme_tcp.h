@@ -32,6 +32,7 @@
 #include "lib/util.h"
 #include "nvmeof/binding.h"
 #include "nvmeof/target/target.h"
+#include "nvmeof/tcp/tcp_fault.h"
 #include "nvmeof/tcp/tcp_limits.h"
 #include "nvmeof/tcp/tcp_socket.h"
 
@@ -49,6 +50,7 @@ struct nvme_tcp_config {
                                 * alignment of max_align_t */
     uint32_t first_request;    /* label in traces of the first request */
     const struct trace *trace; /* NULL: none */
+    struct nvme_tcp_faults *faults; /* rules for PDUs; NULL: none */
     /* PORTID of the discovery log's entry of each local address, and that
      * entry's nvmf_address.link. */
     uint16_t portid[NVMF_MAX_ADDRESSES];

@@ -2,6 +2,7 @@
 set(SOURCES
     nvme_tcp.c
     tcp_binding.c
+    tcp_fault.c
     tcp_pdu.c
     tcp_receive.c
     tcp_request.c

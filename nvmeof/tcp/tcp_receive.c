@@ -153,7 +153,7 @@ static void end_data(struct nvme_tcp_queue *queue)
     struct nvme_tcp_request *before = NULL;
 
     if (reader->head.has_data_digest &&
-        get_le32(reader->trailer) != reader->digest) {
+        (get_le32(reader->trailer) != reader->digest || reader->is_spoiled)) {
         req->data_is_bad = true;
         queue->digest_errors++;
         queue->tcp->counters[NVME_TCP_DATA_DIGESTS]++;
@@ -305,12 +305,25 @@ static void take_header(struct nvme_tcp_queue *queue)
     }
 }
 
-static bool header_digest_is_right(struct nvme_tcp_queue *queue)
+/* A whole header has come.  @return whether it is to be taken */
+static bool check_header(struct nvme_tcp_queue *queue)
 {
-    const struct nvme_tcp_reader *reader = &queue->reader;
-    uint32_t digest = get_le32(reader->header + reader->head.hlen);
+    struct nvme_tcp_reader *reader = &queue->reader;
+    enum nvme_tcp_fault_action fault =
+        tcp_fault_event(queue, false, &reader->head);
+    uint32_t digest;
 
-    if (crc32c_update(0, reader->header, reader->head.hlen) == digest) {
+    reader->is_spoiled = fault == NVME_TCP_FAULT_DATA_DIGEST;
+    if (fault == NVME_TCP_FAULT_RESET) {
+        tcp_queue_abort(queue);
+        return false;
+    }
+    if (!reader->head.has_header_digest) {
+        return true;
+    }
+    digest = get_le32(reader->header + reader->head.hlen);
+    if (fault != NVME_TCP_FAULT_HEADER_DIGEST &&
+        crc32c_update(0, reader->header, reader->head.hlen) == digest) {
         return true;
     }
     queue->tcp->counters[NVME_TCP_HEADER_DIGESTS]++;
@@ -345,7 +358,7 @@ static bool read_header(struct nvme_tcp_queue *queue)
     if (!collect_bytes(queue, reader->header, len)) {
         return false;
     }
-    if (!reader->head.has_header_digest || header_digest_is_right(queue)) {
+    if (check_header(queue)) {
         take_header(queue);
     }
     return true;

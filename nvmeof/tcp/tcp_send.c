@@ -110,13 +110,30 @@ static uint8_t *begin_pdu(struct nvme_tcp_queue *queue,
     return header;
 }
 
-/* The fields of the header are written. */
-static void end_header(const struct nvme_tcp_queue *queue, uint8_t *header,
-                       uint8_t hlen)
+/* A RST takes the place of a PDU, and of those before it that the socket does
+ * not have. */
+static void fault_reset(struct nvme_tcp_queue *queue,
+                        const struct tcp_pdu_head *head)
 {
+    queue->wants_reset |=
+        tcp_fault_event(queue, true, head) == NVME_TCP_FAULT_RESET;
+}
+
+/* The fields of the header are written.  @return what is XORed to the digest of
+ * the data */
+static uint32_t end_header(struct nvme_tcp_queue *queue, uint8_t *header,
+                           const struct tcp_pdu_head *head)
+{
+    enum nvme_tcp_fault_action fault = tcp_fault_event(queue, true, head);
+    uint32_t digest;
+
+    queue->wants_reset |= fault == NVME_TCP_FAULT_RESET;
     if (queue->rules.has_header_digest) {
-        put_le32(header + hlen, crc32c_update(0, header, hlen));
+        digest = crc32c_update(0, header, head->hlen);
+        put_le32(header + head->hlen,
+                 fault == NVME_TCP_FAULT_HEADER_DIGEST ? ~digest : digest);
     }
+    return fault == NVME_TCP_FAULT_DATA_DIGEST ? UINT32_MAX : 0;
 }
 
 static void trace_pdu(const struct nvme_tcp_queue *queue,
@@ -141,6 +158,7 @@ void tcp_queue_send_ic_resp(struct nvme_tcp_queue *queue)
 
     tcp_pdu_head_emit(header, &head);
     tcp_pdu_ic_emit(header, &ic);
+    fault_reset(queue, &head);
     trace_pdu(queue, &head, &(struct tcp_pdu_data){0});
 }
 
@@ -160,6 +178,7 @@ void tcp_queue_send_term(struct nvme_tcp_queue *queue, struct tcp_pdu_term term,
     if (tcp_traces_pdus(queue)) {
         tcp_trace_term_now(queue, term, header);
     }
+    fault_reset(queue, &head);
     queue->tcp->counters[NVME_TCP_TERMS_SENT]++;
     tcp_queue_close(queue);
 }
@@ -194,7 +213,7 @@ static void make_r2t(struct nvme_tcp_queue *queue, struct nvme_tcp_request *req)
                                    .offset = req->nvmf->data_offset,
                                    .len_bytes = req->nvmf->fetch_len};
     tcp_pdu_data_emit(header, &fields);
-    end_header(queue, header, head.hlen);
+    (void)end_header(queue, header, &head);
     trace_pdu(queue, &head, &fields);
     req->state = TCP_REQUEST_FETCHING;
     request_list_add(&queue->fetching, req);
@@ -236,15 +255,15 @@ static void make_data(struct nvme_tcp_queue *queue,
     const struct tcp_pdu_data fields = {.cccid = req->cid,
                                         .offset = req->nvmf->data_offset,
                                         .len_bytes = req->nvmf->send_len};
-    uint32_t digest;
+    uint32_t digest, fault;
 
     tcp_pdu_data_emit(header, &fields);
-    end_header(queue, header, head.hlen);
+    fault = end_header(queue, header, &head);
     trace_pdu(queue, &head, &fields);
     queue->tcp->counters[NVME_TCP_C2H_DATA]++;
     digest = add_pieces(queue, req->nvmf);
     if (head.has_data_digest) {
-        put_le32(add_staged(queue, PDU_DIGEST_LEN), digest);
+        put_le32(add_staged(queue, PDU_DIGEST_LEN), digest ^ fault);
     }
 }
 
@@ -273,7 +292,7 @@ static void make_response(struct nvme_tcp_queue *queue,
     if (!is_success) {
         header = begin_pdu(queue, &head, 0);
         memcpy(header + PDU_HEAD_LEN, req->nvmf->cqe, NVME_CQE_LEN);
-        end_header(queue, header, head.hlen);
+        (void)end_header(queue, header, &head);
         trace_pdu(queue, &head, &(struct tcp_pdu_data){.cccid = req->cid});
     }
     req->state = TCP_REQUEST_RESPONDING;
@@ -330,6 +349,10 @@ void tcp_queue_send(struct nvme_tcp_queue *queue)
         }
         request_list_remove(&queue->waiting, NULL);
         make_pdus(queue, req);
+    }
+    if (queue->wants_reset) {
+        tcp_queue_abort(queue);
+        return;
     }
     give_spans(queue);
 }

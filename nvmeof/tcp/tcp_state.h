@@ -88,6 +88,7 @@ struct nvme_tcp_reader {
     uint8_t state;   /* enum nvme_tcp_read_state */
     uint8_t have;    /* bytes in `header`, or of a digest */
     bool is_judged;  /* the common header was allowed */
+    bool is_spoiled; /* a fault rule takes its data digest for wrong */
     uint32_t left;   /* bytes of data that have not come */
     uint32_t digest; /* of the data so far */
     struct tcp_pdu_head head;
@@ -108,6 +109,7 @@ struct nvme_tcp_queue {
     bool has_flow_control;        /* of the SQ */
     bool needs_step;              /* it is in the list tcp->step_first */
     bool was_disconnected;        /* by the target */
+    bool wants_reset;             /* by a fault rule, instead of a PDU */
     bool was_closed, was_aborted; /* CLOSE or ABORT was given to the socket, */
     bool has_close, has_abort;    /* and is not completed */
     struct nvme_tcp_queue *next_step;
@@ -268,6 +270,23 @@ void tcp_trace_term_now(const struct nvme_tcp_queue *queue,
 static inline bool tcp_traces_pdus(const struct nvme_tcp_queue *queue)
 {
     return trace_is_on(queue->tcp->config.trace, TRACE_GROUP_PDUS);
+}
+
+/* ---- tcp_fault.c: fault rules for PDUs. */
+
+enum nvme_tcp_fault_action tcp_fault_event_now(struct nvme_tcp_queue *queue,
+                                               bool is_sent,
+                                               const struct tcp_pdu_head *head);
+
+/** What a rule does with a PDU that has come, or is about to be sent. */
+static inline enum nvme_tcp_fault_action tcp_fault_event(
+    struct nvme_tcp_queue *queue, bool is_sent, const struct tcp_pdu_head *head)
+{
+    const struct nvme_tcp_faults *faults = queue->tcp->config.faults;
+
+    return faults != NULL && __builtin_expect(faults->count != 0, 0)
+               ? tcp_fault_event_now(queue, is_sent, head)
+               : NVME_TCP_FAULT_NONE;
 }
 
 /* ---- tcp_send.c: PDUs of the drive. */

@@ -91,6 +91,12 @@ def test_a_rule_is_translated_for_the_firmware() -> None:
         assert rule.for_firmware(1) == {"rule": 1, "do": "status", "status": 0x4281}
     assert parse_line("nvme queue=3 do delay=20ms").for_firmware(1) == {
         "rule": 1, "do": "delay", "delay-us": 20000, "qid": 3}
+    assert parse_line("pdu direction=in type=h2c-data queue=io when nth=3 do data-digest"
+                      ).for_firmware(4) == {
+        "rule": 4, "place": "pdu", "do": "data-digest", "directions": 1, "type": 6,
+        "queue": "io", "nth": 3}
+    assert parse_line("pdu do reset").for_firmware(5) == {
+        "rule": 5, "place": "pdu", "do": "reset"}
     assert parse_line("nvme queue=admin opcode=identify do drop").for_firmware(1) == {
         "rule": 1, "do": "drop", "queue": "admin", "opcode": 6}
 
@@ -127,6 +133,10 @@ def test_a_rule_is_translated_for_the_firmware() -> None:
     ("wire port do drop", "port: write key=value"),
     ("wire name=a/b do drop",
      "a/b: a name has up to 40 letters, digits, ., _ and -"),
+    ("pdu do drop",
+     "drop: pdu rules cannot do this; use one of header-digest, data-digest, reset"),
+    ("pdu type=r2d do reset", "r2d: unknown name; did you mean r2t?"),
+    ("pdu nsid=1 do reset", "nsid: pdu rules do not match this; use one of direction, type, queue"),
     ("nvme do nak=remote-access",
      "nak: nvme rules cannot do this; use one of status, delay, drop"),
     ("nvme opcode=reaad do drop", "opcode: reaad: unknown name; did you mean read?"),
@@ -195,8 +205,8 @@ def test_rules_are_read_from_yaml() -> None:
      ["f.yaml:1:3: meedia: unknown key; did you mean media?",
       "f.yaml:3:10: prt: wire rules do not match this; did you mean port?"]),
     ("- wire port=7 do drop\n", ["f.yaml:1:3: port: 7 is not between 0 and 1"]),
-    ("- do: drop\n", ["f.yaml:1:3: the rule names no place: add one of wire, rdma, nvme, "
-                      "media, nand"]),
+    ("- do: drop\n", ["f.yaml:1:3: the rule names no place: add one of wire, rdma, pdu, "
+                      "nvme, media, nand"]),
     ("- wire: {}\n  media: {}\n  do: error\n",
      ["f.yaml:2:3: media: the rule has a place already, wire"]),
     ("- wire: {}\n  do: {delay: 1ms, drop: 1}\n",

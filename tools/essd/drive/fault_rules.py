@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Fault rules: one language for the wire, RDMA, NVMe commands and the medium.
+"""Fault rules: one language for the wire, RDMA, PDUs, NVMe commands and the medium.
 
 docs/faults.md describes the language for people.  This module reads rules, on a
 command line or in YAML, and translates them for the models and the firmware.
@@ -18,13 +18,16 @@ from ..base import yaml_mistakes
 from ..base.chosen import mean_or
 from ..base.errors import EssdError, Mistakes
 
-SITES = ("wire", "rdma", "nvme", "media", "nand")
+SITES = ("wire", "rdma", "pdu", "nvme", "media", "nand")
+FIRMWARE_SITES = ("pdu", "nvme")    # the firmware keeps their rules, not the model
 DIRECTIONS = {"in": 1, "out": 2}
 OPERATIONS = {"read": 1, "write": 2, "zeroes": 4, "flush": 8}
 NAND_OPERATIONS = {"read": 1, "program": 2, "erase": 4}
 NAND_PLACES = ("channel", "die", "plane", "block", "wordline", "page", "unit")
 REQUESTS = {"send": 1, "write": 2, "read": 4}
 QUEUES = ("admin", "io")
+PDU_TYPES = {"ic-req": 0, "ic-resp": 1, "h2c-term": 2, "c2h-term": 3, "capsule-cmd": 4,
+             "capsule-resp": 5, "h2c-data": 6, "c2h-data": 7, "r2t": 9}
 BTH_OPCODES = {
     "send-first": 0x00, "send-middle": 0x01, "send-last": 0x02, "send-only": 0x04,
     "write-first": 0x06, "write-middle": 0x07, "write-last": 0x08, "write-only": 0x0a,
@@ -60,7 +63,7 @@ MOMENTS = {"before": 0, "during": 1}     # of a power cut: enum fault_moment
 DURATIONS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 RNR_TIMER_1_MS = 14
 RULES_MAX = 32
-FIRMWARE_RULES_MAX = 16     # of them for `nvme`
+FIRMWARE_RULES_MAX = 16     # of them for each place of the firmware
 DELAY_MAX_S = 3600
 LATER_FRAMES = 1
 SECTOR = 512
@@ -252,6 +255,7 @@ CONDITIONS_MAX = 8
 MATCHES: dict[str, tuple[str, ...]] = {
     "wire": ("port", "direction", *FIELDS),
     "rdma": ("qpn", "request", "direction"),
+    "pdu": ("direction", "type", "queue"),
     "nvme": ("queue", "opcode", "nsid", "lba", "controller"),
     "media": ("operation", "lba"),
     "nand": ("operation", *NAND_PLACES),
@@ -263,6 +267,7 @@ ACTIONS: dict[str, dict[str, str]] = {      # and what the argument is
              "power-cut": ""},
     "rdma": {"nak": "nak", "rnr": "[timer]", "transfer": "", "bad-checksum": "",
              "power-cut": ""},
+    "pdu": {"header-digest": "", "data-digest": "", "reset": ""},
     "nvme": {"status": "status", "delay": "duration", "drop": ""},
     "media": {"error": "", "bits": "bits", "delay": "duration", "stuck": "",
               "power-cut": ""},
@@ -317,7 +322,7 @@ class Rule:
         self.check_argument()
         self.check_event()
         self.trigger_words()
-        _ = self.for_firmware(1) if self.site == "nvme" else self.for_model(1)
+        _ = self.for_firmware(1) if self.site in FIRMWARE_SITES else self.for_model(1)
 
     def check_event(self) -> None:
         """The keys of a rule fit its event, which some actions decide: a message or a
@@ -437,6 +442,12 @@ class Rule:
     def for_firmware(self, number: int) -> dict[str, int | str]:
         """The arguments of the management request fault-add."""
         values: dict[str, int | str] = {"rule": number, "do": self.action}
+        if self.site == "pdu":
+            values["place"] = self.site
+            if "direction" in self.match:
+                values["directions"] = read_names(self.match["direction"], DIRECTIONS)
+            if "type" in self.match:
+                values["type"] = read_one(self.match["type"], 0xff, PDU_TYPES)
         if self.action == "status":
             values["status"] = self.argument_value()
         if self.action == "delay":

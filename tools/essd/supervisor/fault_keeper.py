@@ -2,7 +2,7 @@
 """The supervisor's fault rules: it keeps them while drives are off or restart.
 
 Rules belong to the test bench.  The model forgets them when its process ends, and
-the firmware forgets those for NVMe commands at each reset; the supervisor then
+the firmware forgets those for NVMe commands and PDUs at each reset; the supervisor then
 gives them the rules again, with counters that begin at 0.  A saved state contains
 the firmware with the rules of that time; they are replaced after loading.
 """
@@ -18,7 +18,7 @@ from typing import Any
 from ..base.chosen import mean_or
 from ..base.errors import EssdError
 from ..drive import fault_rules
-from ..drive.fault_rules import FIRMWARE_RULES_MAX, RULES_MAX, Rule, Wrong
+from ..drive.fault_rules import FIRMWARE_RULES_MAX, FIRMWARE_SITES, RULES_MAX, Rule, Wrong
 from .channel import Refused
 
 Execute = Callable[[str, dict[str, Any]], Awaitable[object]]
@@ -37,7 +37,7 @@ class Kept:
 
     @property
     def is_firmware(self) -> bool:
-        return self.rule.site == "nvme"
+        return self.rule.site in FIRMWARE_SITES
 
 
 class FaultKeeper:
@@ -88,8 +88,9 @@ class FaultKeeper:
             fresh.append(Kept(number, rule))
         for what, most, number in (
                 ("fault rules", RULES_MAX, len(self.rules) + len(fresh)),
-                ("fault rules for nvme", FIRMWARE_RULES_MAX,
-                 sum(kept.is_firmware for kept in (*self.rules, *fresh)))):
+                *((f"fault rules for {site}", FIRMWARE_RULES_MAX,
+                   sum(kept.rule.site == site for kept in (*self.rules, *fresh)))
+                  for site in FIRMWARE_SITES)):
             if number > most:
                 raise ValueError(f"a drive has at most {most} {what}: remove some with "
                                  "the command `faults remove`")

@@ -12,9 +12,10 @@
 #include "firmware/telemetry/crash_store.h"
 #include "tests/test_fixture.h"
 
-#define NQN    "nqn.2014-08.org.example:host"
-#define SECRET "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
-#define FAULT  "\"rule\":3,\"do\":\"status\",\"status\":130"
+#define NQN       "nqn.2014-08.org.example:host"
+#define SECRET    "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
+#define FAULT     "\"rule\":3,\"do\":\"status\",\"status\":130"
+#define PDU_FAULT "\"rule\":3,\"place\":\"pdu\",\"do\":\"data-digest\""
 
 enum { DUMP_LEN = 5000, DUMP_NUMBER = 7 };
 
@@ -212,6 +213,35 @@ static void test_a_fault_rule_is_added_turned_and_removed(void **state)
     host_disconnect(host);
 }
 
+/* What the rule does is tested with NVMe/TCP. */
+static void test_a_rule_for_pdus_is_added_turned_and_removed(void **state)
+{
+    const struct nvme_tcp_faults *faults = &bed.drive->drive.tcp.pdu_faults;
+
+    (void)state;
+    expect_answer("fault-add",
+                  PDU_FAULT ",\"type\":6,\"directions\":1,\"qid\":2", "");
+    assert_int_equal(faults->count, 1);
+    assert_int_equal(faults->list[0].action, NVME_TCP_FAULT_DATA_DIGEST);
+    assert_int_equal(faults->list[0].type, 6);
+    assert_int_equal(faults->list[0].queue, NVMF_FAULT_QID);
+    assert_int_equal(faults->list[0].qid, 2);
+    assert_true(faults->list[0].is_in);
+    assert_false(faults->list[0].is_out);
+    expect_answer("faults", "", "{\"rule\":3,\"matched\":0,\"fired\":0}");
+    expect_answer("fault-turn", "\"rule\":3,\"on\":false", "");
+    assert_true(faults->list[0].is_off);
+    expect_answer("fault-remove", "\"rule\":3", "");
+    assert_int_equal(faults->count, 0);
+
+    expect_answer("fault-add", "\"rule\":4,\"place\":\"pdu\",\"do\":\"reset\"",
+                  "");
+    assert_int_equal(faults->list[0].type, NVME_TCP_FAULT_ANY);
+    assert_int_equal(faults->list[0].queue, NVMF_FAULT_ANY_QUEUE);
+    assert_true(faults->list[0].is_in && faults->list[0].is_out);
+    expect_answer("fault-remove", "\"rule\":4", "");
+}
+
 static void test_wrong_fault_rules_are_refused(void **state)
 {
     static const char *const wrong[] = {
@@ -230,6 +260,13 @@ static void test_wrong_fault_rules_are_refused(void **state)
         FAULT ",\"nsid\":4294967296",
         FAULT ",\"nth\":4294967296",
         FAULT ",\"chance\":4294967297",
+        FAULT ",\"place\":\"moon\"",
+        "\"rule\":3,\"place\":\"pdu\",\"do\":\"drop\"",
+        PDU_FAULT ",\"type\":256",
+        PDU_FAULT ",\"directions\":0",
+        PDU_FAULT ",\"directions\":4",
+        PDU_FAULT ",\"queue\":\"both\"",
+        PDU_FAULT ",\"nth\":4294967296",
     };
 
     (void)state;

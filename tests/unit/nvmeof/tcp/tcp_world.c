@@ -19,8 +19,8 @@ enum event_kind {
 enum {
     MTU = 1500,
     SECOND_US = 1000000,
-    HOSTS = 32,
-    PORTS_OF_HOST = 1024,
+    HOSTS = 16,
+    PORTS_OF_HOST = 2048,
     PEER_PORTS = HOSTS * PORTS_OF_HOST, /* lower ones: world_forge_syn() */
 };
 
@@ -579,6 +579,7 @@ struct world *world_new(void)
     config.memory = w->memory;
     config.requests = w->requests;
     config.target = w->fake->target;
+    config.faults = &w->faults;
     nvme_tcp_init(w->tcp, &config);
     nvme_tcp_serve(w->tcp, true);
     w->binding = nvme_tcp_binding(w->tcp);

@@ -12,7 +12,7 @@
 #include "tests/unit/nvmeof/target/fake.h"
 
 enum {
-    WORLD_PEERS = 300,
+    WORLD_PEERS = 1100,
     WORLD_PORT = 4420,
     WORLD_STREAM = 1 << 21, /* bytes that a peer can send or receive */
     WORLD_WIRE = 4096,
@@ -64,6 +64,7 @@ struct world_frame {
 struct world {
     struct fake *fake;
     struct nvme_tcp *tcp;
+    struct nvme_tcp_faults faults;
     void *requests; /* memory of its commands */
     struct nvmf_binding binding;
     uint8_t *memory;

@@ -1465,6 +1465,284 @@ static void test_pdus_are_traced(void **state)
     w->tcp->config.trace = &trace_off;
 }
 
+/* ---- Fault rules. */
+
+enum { RULE = 7 };
+
+static void add_rule(struct world *w, enum nvme_tcp_fault_action action,
+                     int type, bool is_sent)
+{
+    const struct nvme_tcp_fault rule = {
+        .id = RULE,
+        .action = (uint8_t)action,
+        .queue = NVMF_FAULT_IO_QUEUE,
+        .type = (int16_t)type,
+        .is_in = !is_sent,
+        .is_out = is_sent,
+        .trigger = {.nth = 2, .chance = FAULT_CHANCE_ALWAYS},
+    };
+
+    if (w->faults.count != 0) {
+        assert_true(nvme_tcp_fault_remove(&w->faults, RULE));
+    }
+    assert_true(nvme_tcp_fault_add(&w->faults, &rule));
+}
+
+static void check_fired(const struct world *w, uint64_t matched)
+{
+    assert_int_equal(w->faults.list[0].trigger.matched, matched);
+    assert_int_equal(w->faults.list[0].trigger.fired, matched >= 2 ? 1 : 0);
+}
+
+static uint16_t write_by_r2t(struct world *w, const struct host *host,
+                             uint16_t cid)
+{
+    static uint8_t data[8 * BLOCK];
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 10, 8, cid);
+
+    send_command(w, &host->io, &sqe, sizeof(data));
+    assert_int_equal(answer_r2ts(w, &host->io, data, sizeof(data)), 1);
+    return take_response(w, &host->io).status;
+}
+
+/* A digest of the host is taken for wrong.  answer_r2ts() sends two H2CData
+ * for each R2T. */
+static void test_a_fault_rule_doubts_a_digest_of_the_host(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, BOTH, true);
+    struct nvme_sqe sqe = make_rw(NVM_FLUSH, 0, 1, 9);
+
+    add_rule(w, NVME_TCP_FAULT_DATA_DIGEST, PDU_H2C_DATA, false);
+    assert_int_equal(write_by_r2t(w, &host, 1) & 0x7ff,
+                     NVME_SC_TRANSIENT_TRANSPORT);
+    check_fired(w, 2);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_DATA_DIGESTS), 1);
+    assert_int_equal(write_by_r2t(w, &host, 2), 0);
+
+    add_rule(w, NVME_TCP_FAULT_HEADER_DIGEST, NVME_TCP_FAULT_ANY, false);
+    sqe.nsid = 1;
+    assert_int_equal(exec_command(w, &host.io, sqe).status, 0);
+    assert_int_equal(
+        exec_command(w, &host.admin, fake_admin(ADMIN_KEEP_ALIVE, 0, 0, 0))
+            .status,
+        0);
+    check_fired(w, 1);
+    send_command(w, &host.io, &sqe, 0);
+    assert_int_equal(take_term(w, &host.io).fes, PDU_FES_HEADER_DIGEST);
+    check_fired(w, 2);
+    world_await_end(w, host.io.peer);
+}
+
+/* A rule about a digest does not match PDUs without this digest. */
+static void test_a_fault_rule_needs_the_digest(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, HEADER_DIGEST, true);
+
+    add_rule(w, NVME_TCP_FAULT_DATA_DIGEST, NVME_TCP_FAULT_ANY, false);
+    for (uint16_t cid = 1; cid < 4; cid++) {
+        assert_int_equal(write_by_r2t(w, &host, cid), 0);
+    }
+    check_fired(w, 0);
+}
+
+/* Take a PDU of the drive as it is.  @return its bytes */
+static const uint8_t *take_raw(struct world *w, const struct link *link)
+{
+    const uint8_t *bytes = world_take(w, link->peer, PDU_HEAD_LEN);
+
+    (void)world_take(w, link->peer, get_le32(bytes + PDU_PLEN) - PDU_HEAD_LEN);
+    return bytes;
+}
+
+static void test_a_fault_rule_spoils_a_digest_of_the_drive(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, BOTH, true);
+    struct nvme_sqe sqe = make_rw(NVM_READ, 10, 1, 5);
+    const uint8_t *pdu;
+
+    add_rule(w, NVME_TCP_FAULT_DATA_DIGEST, PDU_C2H_DATA, true);
+    for (unsigned int i = 1; i <= 3; i++) {
+        send_command(w, &host.io, &sqe, BLOCK);
+        pdu = take_raw(w, &host.io);
+        assert_int_equal(get_le32(pdu + 24), crc32c_update(0, pdu, 24));
+        assert_int_equal(get_le32(pdu + 28 + BLOCK),
+                         crc32c_update(0, pdu + 28, BLOCK) ^
+                             (i == 2 ? UINT32_MAX : 0));
+        assert_int_equal(take_response(w, &host.io).status, 0);
+    }
+    add_rule(w, NVME_TCP_FAULT_HEADER_DIGEST, PDU_CAPSULE_RESP, true);
+    for (unsigned int i = 1; i <= 3; i++) {
+        send_command(w, &host.io, &sqe, BLOCK);
+        (void)take_raw(w, &host.io);
+        pdu = take_raw(w, &host.io);
+        assert_int_equal(get_le32(pdu + 24),
+                         crc32c_update(0, pdu, 24) ^ (i == 2 ? UINT32_MAX : 0));
+    }
+    check_fired(w, 3);
+}
+
+/* A RST takes the place of the second capsule, or of the second R2T. */
+static void test_a_fault_rule_resets_instead_of_a_pdu(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 10, 1, 6);
+    uint8_t data[BLOCK] = {0};
+    uint32_t received;
+
+    add_rule(w, NVME_TCP_FAULT_RESET, PDU_CAPSULE_CMD, false);
+    send_capsule(w, &host.io, &sqe, data, BLOCK);
+    assert_int_equal(take_response(w, &host.io).status, 0);
+    send_capsule(w, &host.io, &sqe, data, BLOCK);
+    world_await_end(w, host.io.peer);
+    assert_int_equal(host.io.peer->end, TCP_END_RESET);
+    assert_int_equal(w->fake->history_count, 1);
+
+    host = connect_host(w, 0, true);
+    add_rule(w, NVME_TCP_FAULT_RESET, PDU_R2T, true);
+    assert_int_equal(write_by_r2t(w, &host, 1), 0);
+    received = host.io.peer->received;
+    send_command(w, &host.io, &sqe, BLOCK);
+    world_await_end(w, host.io.peer);
+    assert_int_equal(host.io.peer->end, TCP_END_RESET);
+    assert_int_equal(host.io.peer->received, received);
+    assert_int_equal(w->fake->buffers_out, 0);
+}
+
+/* PDUs that are no answers to commands can be replaced, too. */
+static void test_a_fault_rule_resets_instead_of_ic_resp(void **state)
+{
+    struct world *w = *state;
+    struct link link = {.peer = world_connect(w)};
+
+    add_rule(w, NVME_TCP_FAULT_RESET, PDU_IC_RESP, true);
+    w->faults.list[0].queue = NVMF_FAULT_ADMIN_QUEUE; /* before Connect */
+    w->faults.list[0].trigger.nth = 1;
+    send_ic_req(w, &link);
+    world_await_end(w, link.peer);
+    assert_int_equal(link.peer->end, TCP_END_RESET);
+    assert_int_equal(link.peer->received, 0);
+}
+
+static void test_fault_rules_are_added_turned_and_removed(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, BOTH, true);
+    struct nvme_tcp_fault rule = {.id = 0};
+
+    assert_false(nvme_tcp_fault_add(&w->faults, &rule));
+    add_rule(w, NVME_TCP_FAULT_DATA_DIGEST, NVME_TCP_FAULT_ANY, false);
+    w->faults.list[0].trigger.nth = 1;
+    rule.id = RULE;
+    assert_false(nvme_tcp_fault_add(&w->faults, &rule));
+    assert_false(nvme_tcp_fault_turn(&w->faults, RULE + 1, false));
+    assert_true(nvme_tcp_fault_turn(&w->faults, RULE, false));
+    assert_int_equal(write_by_r2t(w, &host, 1), 0);
+    check_fired(w, 0);
+    assert_true(nvme_tcp_fault_turn(&w->faults, RULE, true));
+    assert_int_equal(write_by_r2t(w, &host, 2) & 0x7ff,
+                     NVME_SC_TRANSIENT_TRANSPORT);
+    while (w->faults.count < NVME_TCP_FAULTS) {
+        rule.id++;
+        assert_true(nvme_tcp_fault_add(&w->faults, &rule));
+    }
+    rule.id++;
+    assert_false(nvme_tcp_fault_add(&w->faults, &rule));
+    assert_true(nvme_tcp_fault_remove(&w->faults, RULE + 1));
+    assert_false(nvme_tcp_fault_remove(&w->faults, RULE + 1));
+    assert_int_equal(w->faults.count, NVME_TCP_FAULTS - 1);
+    assert_int_equal(w->faults.list[1].id, RULE + 2);
+}
+
+/* ---- Many at a time. */
+
+/* Connect as the host with this number. */
+static uint16_t connect_numbered(struct world *w, const struct link *link,
+                                 uint16_t qid, uint16_t cntlid, uint8_t number)
+{
+    struct nvme_sqe sqe = connect_sqe(qid, 8, true);
+    uint8_t bytes[CONNECT_DATA_LEN];
+    struct connect_data data;
+    struct nvme_cqe cqe;
+
+    fake_connect_data(&data, cntlid, FAKE_SUBNQN);
+    data.hostid[0] = number;
+    data.hostnqn[strlen(data.hostnqn) - 1] = (char)('0' + number % 8);
+    data.hostnqn[strlen(data.hostnqn) - 2] = (char)('0' + number / 8);
+    connect_data_emit(bytes, &data);
+    send_capsule(w, link, &sqe, bytes, sizeof(bytes));
+    cqe = take_response(w, link);
+    assert_int_equal(cqe.status, 0);
+    return (uint16_t)cqe.dw0;
+}
+
+/* Each of 64 hosts has a command under way while all others begin theirs. */
+static void test_64_hosts_at_a_time(void **state)
+{
+    enum { HOSTS = 64, BLOCKS = 4 };
+    static uint8_t data[HOSTS][BLOCKS * BLOCK];
+    struct world *w = *state;
+    struct link admin[HOSTS], io[HOSTS];
+    struct tcp_pdu_data r2t;
+
+    for (uint8_t i = 0; i < HOSTS; i++) {
+        struct nvme_sqe features = fake_admin(ADMIN_SET_FEATURES, 0, 7, 0);
+        uint16_t cntlid;
+
+        w->hosts = i % 16;
+        admin[i] = open_link(w, i % 4);
+        cntlid = connect_numbered(w, &admin[i], 0, 0xffff, i);
+        enable_ctrl(w, &admin[i]);
+        assert_int_equal(exec_command(w, &admin[i], features).status, 0);
+        io[i] = open_link(w, i % 4);
+        (void)connect_numbered(w, &io[i], 1, cntlid, i);
+        fill_data(data[i], sizeof(data[i]), i);
+    }
+    for (uint8_t i = 0; i < HOSTS; i++) {
+        struct nvme_sqe sqe = make_rw(NVM_WRITE, i * 8, BLOCKS, i);
+
+        send_command(w, &io[i], &sqe, sizeof(data[i]));
+    }
+    for (uint8_t i = HOSTS; i-- > 0;) {
+        r2t = take_r2t(w, &io[i]);
+        send_data(w, &io[i], &r2t, true, data[i]);
+    }
+    for (uint8_t i = 0; i < HOSTS; i++) {
+        assert_int_equal(take_response(w, &io[i]).status, 0);
+    }
+    for (uint8_t i = 0; i < HOSTS; i++) {
+        check_read(w, &io[(i + 1) % HOSTS], i * 8, data[i], BLOCKS, i);
+    }
+}
+
+/* A peer opens 1024 connections without Connect.  A host that is connected goes
+ * on, and another one is served. */
+static void test_1024_connections_without_connect(void **state)
+{
+    enum { OPENED = 1024, KEPT = NVME_TCP_OPEN_MAX - 2 };
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    struct nvme_sqe sqe = fake_admin(ADMIN_KEEP_ALIVE, 0, 0, 0);
+    const uint8_t zeroes[BLOCK] = {0};
+
+    w->hosts = 1;
+    for (unsigned int i = 0; i < OPENED; i++) {
+        (void)world_connect(w);
+        if (i % 128 == 127) {
+            assert_int_equal(exec_command(w, &host.admin, sqe).status, 0);
+        }
+    }
+    assert_int_equal(nvme_tcp_usage(w->tcp).qpairs, NVME_TCP_OPEN_MAX);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_REFUSED), OPENED - KEPT);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_DISPLACED), 0);
+    w->hosts = 2;
+    host = connect_host(w, 0, true);
+    check_read(w, &host.io, 0, zeroes, 1, 1);
+}
+
 /* Digests of one turn of the main loop are bounded, and each queue has its
  * turn. */
 static void test_a_turn_has_a_budget_of_bytes(void **state)
