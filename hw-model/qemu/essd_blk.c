@@ -48,14 +48,12 @@ void essd_blk_start(EssdBlk *blk, uint32_t num_ids, EssdBlkDone *done,
     }
     blk->num_ids = num_ids;
     blk->read_ids = g_new(uint32_t, num_ids);
-    blk->done_bh = qemu_bh_new(essd_blk_complete_reads, blk);
+    blk->done_work = (EssdWork){.run = essd_blk_complete_reads, .opaque = blk};
 }
 
 void essd_blk_end(EssdBlk *blk)
 {
-    if (blk->done_bh) {
-        qemu_bh_delete(blk->done_bh);
-    }
+    essd_data_cancel(&blk->done_work);
     g_free(blk->read_ids);
     g_free(blk->io);
 }
@@ -81,7 +79,7 @@ void essd_blk_readv(void *ctx, uint32_t id, uint64_t offset,
     if (blk_preadv_nowait(blk->conf.blk, offset, &io->qiov) == 0) {
         blk_inc_in_flight(blk->conf.blk); /* until it is completed */
         blk->read_ids[(blk->first_read + blk->num_read++) % blk->num_ids] = id;
-        qemu_bh_schedule(blk->done_bh);
+        essd_data_queue(&blk->done_work);
         return;
     }
     blk_aio_preadv(blk->conf.blk, offset, &io->qiov, 0, essd_blk_io_done, io);

@@ -8,8 +8,8 @@
  * core.  Everything runs under the big lock.
  *
  * A read whose bytes are in the page cache is done at once, in the thread that
- * starts it.  All other requests go to QEMU's worker threads.  Both kinds
- * complete in the main loop.
+ * starts it; its completion follows as for any other.  All other requests go to
+ * QEMU's worker threads, and end in the main loop.
  */
 #ifndef ESSD_BLK_H
 #define ESSD_BLK_H
@@ -17,6 +17,8 @@
 #include "qemu/iov.h"
 #include "hw/block/block.h"
 #include "system/block-backend.h"
+
+#include "essd_data.h"
 
 /* A request has ended. @param result  0 or -errno */
 typedef void EssdBlkDone(void *opaque, uint32_t id, int result);
@@ -34,7 +36,7 @@ struct EssdBlk {
     EssdBlkDone *done;
     void *opaque;
     EssdBlkIo *io; /* indexed by the identifier of the request */
-    QEMUBH *done_bh;
+    EssdWork done_work;
     /* A ring of the identifiers of reads that are done, but not completed. */
     uint32_t *read_ids;
     uint32_t num_ids;

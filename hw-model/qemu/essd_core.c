@@ -57,14 +57,19 @@ static void essd_core_set_irq(void *ctx, unsigned int line, bool level)
     qemu_set_irq(core->irq, level);
 }
 
+static void essd_core_put_off(EssdCore *core)
+{
+    if (core->ops->thread == ESSD_CORE_DATA) {
+        essd_data_queue(&core->work);
+    } else {
+        qemu_bh_schedule(core->bh);
+    }
+}
+
 static void essd_core_defer(void *ctx)
 {
-    EssdCore *core = ctx;
-
-    if (core->in_write) {
-        core->run_follows = true;
-    } else if (runstate_is_running()) {
-        qemu_bh_schedule(core->bh);
+    if (runstate_is_running()) {
+        essd_core_put_off(ctx);
     }
 }
 
@@ -84,7 +89,7 @@ struct dev_env essd_core_env(EssdCore *core)
 
 /* When a core runs. */
 
-static void essd_core_bh(void *opaque)
+static void essd_core_run(void *opaque)
 {
     EssdCore *core = opaque;
 
@@ -98,12 +103,17 @@ static void essd_core_timer(void *opaque)
     EssdCore *core = opaque;
 
     trace_essd_core_timer(core->name, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL));
+    essd_data_enter();
     core->ops->timer(core->opaque);
+    essd_data_leave();
 }
 
 void essd_core_cancel(EssdCore *core)
 {
-    qemu_bh_cancel(core->bh);
+    if (core->bh) {
+        qemu_bh_cancel(core->bh);
+    }
+    essd_data_cancel(&core->work);
 }
 
 /* Work that was put off while the machine was stopped is done when it
@@ -120,7 +130,7 @@ static void essd_core_vm_change(void *opaque, bool running, RunState state)
         follow(core->opaque);
     }
     if (running) {
-        qemu_bh_schedule(core->bh);
+        essd_core_put_off(core);
     }
 }
 
@@ -144,22 +154,16 @@ static void essd_core_write(void *opaque, hwaddr offset, uint64_t value,
                             unsigned size)
 {
     EssdCore *core = opaque;
-    bool run_follows;
 
     trace_essd_core_write(core->name, offset, value);
-    core->in_write = core->ops->thread == ESSD_CORE_HART;
+    essd_data_enter();
     if (!core->ops->write(core->opaque, offset, value)) {
         qemu_log_mask(LOG_GUEST_ERROR,
                       "%s: write of 0x%08" PRIx64 " to offset 0x%" HWADDR_PRIx
                       "\n",
                       core->name, value, offset);
     }
-    run_follows = core->run_follows;
-    core->in_write = false;
-    core->run_follows = false;
-    if (run_follows) {
-        essd_core_bh(core);
-    }
+    essd_data_leave_write();
 }
 
 static const MemoryRegionOps essd_core_mmio_ops = {
@@ -215,8 +219,9 @@ bool essd_core_realize(EssdCore *core, Error **errp)
         core->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_core_timer, core);
     }
     if (core->ops->run) {
-        core->bh =
-            qemu_bh_new_guarded(essd_core_bh, core, &dev->mem_reentrancy_guard);
+        core->work = (EssdWork){.run = essd_core_run, .opaque = core};
+        core->bh = qemu_bh_new_guarded(essd_core_run, core,
+                                       &dev->mem_reentrancy_guard);
         core->vm_change =
             qdev_add_vm_change_state_handler(dev, essd_core_vm_change, core);
     }
@@ -227,6 +232,7 @@ void essd_core_unrealize(EssdCore *core)
 {
     if (core->ops->run) {
         qemu_del_vm_change_state_handler(core->vm_change);
+        essd_core_cancel(core);
         qemu_bh_delete(core->bh);
     }
     if (core->ops->timer) {

@@ -10,7 +10,8 @@
  * reset.  A device that does DMA has a link property "dram" for core.dram.
  *
  * Everything runs under the big lock and, timers of the virtual clock and
- * registers apart, only while the machine runs.
+ * registers apart, only while the machine runs.  Which thread may run a core is
+ * said by EssdCoreOps.thread.
  */
 #ifndef HW_ESSD_CORE_H
 #define HW_ESSD_CORE_H
@@ -20,16 +21,17 @@
 #include "qemu/main-loop.h"
 #include "qemu/timer.h"
 
+#include "essd_data.h"
 #include "hw-model/core/env.h"
 #include "hw-model/regs/soc.h"
 
-/* The thread in which a core does the work that a register write starts. */
+/* The threads that do the work which a core puts off. */
 enum essd_core_thread {
-    /* The main loop: the hart continues at once. */
+    /* The main loop: a hart that writes a register continues at once. */
     ESSD_CORE_MAIN_LOOP,
-    /* The hart's, directly after the write: this saves waking the main loop for
-     * each doorbell. */
-    ESSD_CORE_HART,
+    /* The one in whose call the core puts it off, directly after this call: the
+     * core belongs to the data path, see essd_data.h. */
+    ESSD_CORE_DATA,
 };
 
 /* A device; `opaque` is the wrapper that was given to essd_core_init(). */
@@ -62,7 +64,8 @@ typedef struct EssdCore {
     MemoryRegion mmio;
     qemu_irq irq;
     VMChangeStateEntry *vm_change;
-    QEMUBH *bh;
+    QEMUBH *bh;    /* with ESSD_CORE_MAIN_LOOP */
+    EssdWork work; /* with ESSD_CORE_DATA */
     QEMUTimer *timer;
     MemoryRegion *dram;
     uint8_t *dram_ptr;
@@ -71,8 +74,6 @@ typedef struct EssdCore {
     uint64_t direct_size;
     struct hw_ecc *ecc;
     struct EssdCore *next; /* of all cores of the machine */
-    bool in_write; /* a register write is running: the work follows it */
-    bool run_follows;
 } EssdCore;
 
 /* Create registers and interrupt.  `ops` must remain. */

@@ -28,10 +28,10 @@
  *  + property "state", read-only: the link, the partner and the counters
  *  + query-rx-filter, as for other cards
  *
- * Everything runs in the main loop, under the big lock.  When the netdev takes
- * no frames, the transmitter stops.  The receiver takes every frame and drops
- * it if the ring is full, as on a wire.  While the machine is stopped, QEMU
- * queues received frames.
+ * Everything runs under the big lock, in the threads that essd_data.h names.
+ * When the netdev takes no frames, the transmitter stops.  The receiver takes
+ * every frame and drops it if the ring is full, as on a wire.  While the
+ * machine is stopped, QEMU queues received frames.
  *
  * Not modelled: frame check sequences (netdevs carry none); see also the list
  * in the guide.  Writes to DRAM are not logged as dirty, so a machine must be
@@ -52,6 +52,7 @@
 #include "system/system.h"
 #include "trace.h"
 
+#include "essd_batch.h"
 #include "essd_core.h"
 #include "essd_faults.h"
 #include "essd_lag.h"
@@ -61,7 +62,7 @@
 #include "hw-model/regs/port.h"
 #include "hw-model/regs/port_names.h"
 
-/* Most frames passed to the netdev, or taken from it, at once. */
+/* Most frames taken from the netdev at once. */
 enum { PORT_BURST = 32 };
 
 struct EssdPortState {
@@ -74,9 +75,8 @@ struct EssdPortState {
     EssdLagState *lag;
     uint8_t index;
     uint64_t seed; /* of the bit errors */
-    bool tx_waits; /* the netdev has not sent the last frame yet */
-    NetFrame tx_frames[PORT_BURST];
-    struct iovec tx_iov[PORT_BURST][FRAME_PIECES_MAX + 2];
+    EssdDataLink link;
+    EssdBatch batch;
     struct hw_port port;
     struct fault_wire faults; /* between the port and the netdev */
     QEMUTimer *faults_timer;
@@ -102,7 +102,7 @@ static void essd_port_resumed(void *opaque)
 {
     EssdPortState *s = opaque;
 
-    if (!s->tx_waits) {
+    if (!s->batch.waits) {
         s->port.link_blocked = 0;
     }
 }
@@ -149,59 +149,41 @@ static void essd_port_link_changed(void *ctx, bool is_up)
 
 /* Transmit. */
 
+static void essd_port_flush(void *opaque, unsigned int at_least)
+{
+    EssdPortState *s = opaque;
+
+    if (essd_batch_count(&s->batch) >= at_least) {
+        essd_batch_flush(&s->batch);
+    }
+}
+
 static void essd_port_sent(NetClientState *nc, ssize_t ret)
 {
     EssdPortState *s = qemu_get_nic_opaque(nc);
 
-    s->tx_waits = false;
+    s->batch.waits = false;
     trace_essd_port_tx_ready(s->index);
-    if (runstate_is_running()) {
+    essd_batch_flush(&s->batch);
+    if (runstate_is_running() && !s->batch.waits) {
+        essd_data_enter();
         if (!fault_wire_is_idle(&s->faults)) {
             fault_wire_timer(&s->faults);
         }
         hw_port_link_ready(&s->port);
+        essd_data_leave();
     }
 }
 
-static unsigned essd_port_iov(const struct frame_tx *frame, struct iovec *iov)
-{
-    unsigned n = 0;
-
-    iov[n++] = (struct iovec){(void *)frame->head, frame->head_len};
-    for (unsigned i = 0; i < frame->num_pieces; i++) {
-        iov[n++] = (struct iovec){(void *)frame->pieces[i].data,
-                                  frame->pieces[i].len_bytes};
-    }
-    if (frame->tail_len > 0) {
-        iov[n++] = (struct iovec){(void *)frame->tail, frame->tail_len};
-    }
-    return n;
-}
-
-/*
- * Send as many frames as the netdev takes.  A frame that it cannot send now is
- * copied into its queue and counts as taken; the next one waits until that
- * frame has been sent.
- */
+/* Send as many frames as the netdev takes. */
 static unsigned int essd_port_netdev_send(EssdPortState *s,
                                           const struct frame_tx *burst,
                                           unsigned int count)
 {
-    NetClientState *nc = qemu_get_queue(s->nic);
-    unsigned int sent = 0;
+    unsigned int sent = essd_batch_add(&s->batch, burst, count);
 
-    while (sent < count && !s->tx_waits) {
-        unsigned int n = MIN(count - sent, (unsigned int)PORT_BURST);
-        unsigned int taken;
-
-        for (unsigned int i = 0; i < n; i++) {
-            s->tx_frames[i].iov = s->tx_iov[i];
-            s->tx_frames[i].iovcnt =
-                essd_port_iov(&burst[sent + i], s->tx_iov[i]);
-        }
-        taken = qemu_sendv_burst_async(nc, s->tx_frames, n, essd_port_sent);
-        s->tx_waits = taken < n;
-        sent += taken + s->tx_waits;
+    if (!essd_data_is_inside()) {
+        essd_batch_flush(&s->batch);
     }
     trace_essd_port_tx(s->index, sent, count);
     return sent;
@@ -270,6 +252,7 @@ static void essd_port_link_status_changed(NetClientState *nc)
 
     if (!nc->peer || nc->link_down) {
         fault_wire_clear(&s->faults);
+        essd_batch_clear(&s->batch);
     }
     hw_port_set_cable(&s->port, nc->peer && !nc->link_down);
 }
@@ -288,7 +271,7 @@ static bool essd_port_faults_has_room(void *ctx)
 {
     EssdPortState *s = ctx;
 
-    return !s->tx_waits;
+    return !s->batch.waits;
 }
 
 static void essd_port_faults_send(void *ctx, const struct frame_tx *frame)
@@ -405,6 +388,7 @@ static const EssdCoreOps essd_port_core_ops = {
     .size = SOC_PORT_SIZE,
     .has_dma = true,
     .has_irq = true,
+    .thread = ESSD_CORE_DATA,
     .read = essd_port_read,
     .write = essd_port_write,
     .run = essd_port_run,
@@ -441,6 +425,18 @@ static void essd_port_machine_done(Notifier *notifier, void *data)
                              },
                              &s->port.link_up);
     }
+}
+
+static void essd_port_join_data_path(EssdPortState *s)
+{
+    s->batch.nc = qemu_get_queue(s->nic);
+    s->batch.sent = essd_port_sent;
+    s->link = (EssdDataLink){
+        .nc = qemu_get_queue(s->nic),
+        .flush = essd_port_flush,
+        .opaque = s,
+    };
+    essd_data_add_link(&s->link);
 }
 
 static void essd_port_realize(DeviceState *dev, Error **errp)
@@ -493,6 +489,7 @@ static void essd_port_realize(DeviceState *dev, Error **errp)
                                     .power_cut = essd_faults_power_cut,
                                 });
     essd_port_link_status_changed(qemu_get_queue(s->nic));
+    essd_port_join_data_path(s);
     s->machine_done.notify = essd_port_machine_done;
     qemu_add_machine_init_done_notifier(&s->machine_done);
 }
@@ -504,6 +501,7 @@ static void essd_port_unrealize(DeviceState *dev)
     qemu_remove_machine_init_done_notifier(&s->machine_done);
     essd_core_unrealize(&s->core);
     timer_free(s->faults_timer);
+    essd_data_remove_link(&s->link);
     qemu_del_nic(s->nic);
 }
 
@@ -732,7 +730,7 @@ static int essd_port_post_load(void *opaque, int version_id)
 {
     EssdPortState *s = opaque;
 
-    s->port.link_blocked = s->tx_waits;
+    s->port.link_blocked = s->batch.waits;
     if (!hw_port_loaded(&s->port)) {
         return -EINVAL;
     }

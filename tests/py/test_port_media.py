@@ -44,13 +44,16 @@ def qemu() -> Path:
 class Machine:
     """A QEMU that a test controls over qtest."""
 
-    def __init__(self, qemu: Path, folder: Path, medium: Path, *options: str) -> None:
+    def __init__(self, qemu: Path, folder: Path, medium: Path, *options: str,
+                 accel: tuple[str, ...] = ("-accel", "qtest"),
+                 flash: Path | None = None) -> None:
         folder.mkdir()
         self.folder = folder
         self.events: list[dict] = []
-        flash = folder / "flash"
-        with open(flash, "wb") as file:
-            file.truncate(32 * MIB)
+        if flash is None:
+            flash = folder / "flash"
+            with open(flash, "wb") as file:
+                file.truncate(32 * MIB)
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(folder / "qtest"))
         listener.listen(1)
@@ -58,7 +61,7 @@ class Machine:
         self.errors = folder / "errors"
         with open(self.errors, "wb") as errors:
             self.process = subprocess.Popen(
-                [qemu, "-M", "essd,media=m,port0-netdev=n", "-accel", "qtest",
+                [qemu, "-M", "essd,media=m,port0-netdev=n", *accel,
                  "-qtest", f"unix:{folder}/qtest", "-qtest-log", "none",
                  "-display", "none", "-nodefaults",
                  "-qmp", f"unix:{folder}/qmp,server=on,wait=off",

@@ -36,6 +36,7 @@ enum trial { /* chosen by the straps */
              TRY_INTERRUPT = 7,
              TRY_RANDOM = 8,
              TRY_SPI_DMA = 9,
+             TRY_COMPUTE = 10,
 };
 
 #define WATCHDOG_PERIOD_US 1000000
@@ -242,6 +243,12 @@ static void try_spi_dma(void)
              buf[1], buf[14], buf[15], mmio_read32(status_reg));
 }
 
+static __attribute__((noinline)) void compute_number(uint32_t *number)
+{
+    *number = *number * 1664525u + 1013904223u;
+    __asm__ volatile("" ::: "memory");
+}
+
 static void try_once(enum trial trial)
 {
     switch (trial) {
@@ -256,6 +263,11 @@ static void try_once(enum trial trial)
     case TRY_HANG:
         log_flush(&soc.log);
         for (;;) {
+        }
+    case TRY_COMPUTE:
+        log_flush(&soc.log);
+        for (uint32_t number = 0;;) {
+            compute_number(&number);
         }
     case TRY_RESET:
         log_flush(&soc.log);
