@@ -52,6 +52,7 @@ MAY_INCLUDE = {
                     "net/verbs/rdma_cm.h", "storage/block/piece.h"],
     # It uses TCP connections only through the seam in its own directory.
     "nvmeof/tcp": ["lib", "nvmeof/binding.h", "nvmeof/limits.h",
+                   "nvmeof/target/fault.h",
                    "nvmeof/target/make_room.h", "nvmeof/target/target.h",
                    "nvmeof/target/transport.h", "nvmeof/wire"],
     # ATA over Ethernet is a host of the target, and a transport of its own.
