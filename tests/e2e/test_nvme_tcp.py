@@ -137,15 +137,16 @@ def test_io_fails_over_between_the_transports_and_back(tcp: Job) -> None:
             ana.change(tcp.instance, "optimized", 1, port)
         assert used[port] <= QUIET_FRAMES < used[1 - port], (port, used)
         wait_states(tcp, "optimized", "optimized")
-    for port in (1, 0):
-        tcp.instance.ask("port", port=port, plugged=False)
-        try:
-            host.wait_paths(drive, 1)
-            used = frames_of(tcp)
-        finally:
-            tcp.instance.ask("port", port=port, plugged=True)
-        assert used[port] == 0 and used[1 - port] > QUIET_FRAMES, (port, used)
-        host.wait_paths(drive, 2)
+    # Only TCP's cable: while one is out, the queue pair of Linux's connection manager for
+    # RDMA sometimes fails for good (docs/network.md).
+    tcp.instance.ask("port", port=1, plugged=False)
+    try:
+        host.wait_paths(drive, 1)
+        used = frames_of(tcp)
+    finally:
+        tcp.instance.ask("port", port=1, plugged=True)
+    assert used[1] == 0 and used[0] > QUIET_FRAMES, used
+    host.wait_paths(drive, 2)
     check_load(load)
 
 
