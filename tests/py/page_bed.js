@@ -101,7 +101,7 @@ function make_world(ids) {
         addEventListener: (what, listener) => { listeners[what] = listener; },
     };
     const world = {
-        document, asked, sources, main, found, console, Date, JSON,
+        document, asked, sources, main, found, console, Date, JSON, listeners_of: listeners,
         window: {addEventListener: () => 0, matchMedia: () => ({addEventListener: () => 0})},
         setInterval: () => 0, CSS: {escape: (text) => text},
         // Draws nothing; it keeps what it was given.

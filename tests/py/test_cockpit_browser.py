@@ -178,7 +178,8 @@ CROWDED = """(() => {
             found.push([one, other]);
         }
     }));
-    for (const [text, at, link] of texts.filter(([, , link]) => link)) {
+    for (const [text, at, link] of texts.filter(([, , link]) => link &&
+                                                link.querySelector('rect'))) {
         const box = link.querySelector('rect').getBoundingClientRect();
 
         if (at.right > box.right || at.left < box.left || at.bottom > box.bottom + 2) {

@@ -247,6 +247,16 @@ def test_a_pulled_cable_is_red_in_the_picture_and_nothing_moves() -> None:
     assert "The cable from host:0 to drive:0 is pulled" in problems
 
 
+def test_a_cable_is_a_link_to_its_row() -> None:
+    link, opened = page(
+        f"take_event({event()}, 0)", "const cable = found.picture.lines.kept.get('cable 0')",
+        "listeners_of.click({target: cable, preventDefault: () => 0})",
+        "[[cable.name, cable.attributes.href, cable.attributes['aria-label'], cable.row], "
+        "found.cables.is_in_view]")
+    assert link == ["a", "#cables", "Cable from host:0 to drive:0, plugged", "0"]
+    assert opened
+
+
 def test_a_drive_that_is_off_keeps_its_place() -> None:
     off = frame_of(parts={"drive": PART | {"kind": "drive", "state": "off"},
                           "host": PART | {"kind": "host"}}, drives={},

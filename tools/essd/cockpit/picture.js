@@ -195,10 +195,10 @@ function draw_drive(group, box, frame, name, is_wide) {
         box.w - 2 * PAD - 40 - name.length * 10 - state.text.length * 8), "line");
 }
 
-/* ---- Lines: {key, path, style, towards, from, words}. */
+/* ---- Lines: {key, at, style, towards, from, words, row, label}; a cable is a link. */
 
 function make_line(key) {
-    const group = make_svg("g", {});
+    const group = make_svg(key.startsWith("cable ") ? "a" : "g", {});
 
     group.base = make_svg("path", {"class": "base"}, group);
     group.flows = ["write", "read"].map((style) => make_svg("path", {"class": style}, group));
@@ -210,7 +210,9 @@ function make_line(key) {
 function draw_line(group, line) {
     const bad = line.style !== "plain";
 
-    set_all(group, {"class": `wire ${line.style}`});
+    set_all(group, {"class": `wire ${line.style}`,
+                    ...(line.row ? {href: "#cables", "aria-label": line.label} : {})});
+    group.row = line.row;
     set_all(group.base, {d: path_of(line.at)});
     [line.towards, line.from].forEach((rate, i) => set_all(group.flows[i], {
         d: path_of(line.at, i === 0 ? -3 : 3),
@@ -283,7 +285,9 @@ function lines_of_cables(frame, layout) {
     return ends.map(({cable, near, far}) => {
         const [towards, from] = rates_of_cable(frame, near, far);
 
-        return {key: `cable ${cable.number}`, towards, from,
+        return {key: `cable ${cable.number}`, towards, from, row: cable.number,
+                label: `Cable from ${cable.ends[0]} to ${cable.ends[1]}, ` +
+                    (cable.plugged ? "plugged" : "pulled"),
                 style: cable.plugged ? "plain" : "bad", words: cable.plugged ? "" : "pulled",
                 at: line_between(layout, box_of(near), box_of(far), spread(near, "near"),
                                  spread(far, "far"))};
