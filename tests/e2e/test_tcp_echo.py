@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import uart_dialogue
+import vlans
 from watching import until
 
 from essd.api.faults import Faults
@@ -69,40 +70,17 @@ def connections(job: Job, state: str = "ESTABLISHED") -> list[dict[str, Any]]:
     return [entry for entry in tcp.read(job.instance) if entry["state"] == state]
 
 
-VLAN = 30
-# Of the drive, of the host, and the port between them.
-TAGGED = (("10.9.0.10/24", "10.9.0.1/24", 0), ("fd00:9::10/64", "fd00:9::1/64", 1))
-
-
-@pytest.fixture
-def tagged(served: Job) -> Iterator[Job]:
-    """The drive and the host have an address in a VLAN at each port."""
-    for number, (own, host, port) in enumerate(TAGGED):
-        for key, value in (("ip", own), ("port", port), ("vlan", VLAN)):
-            uart_dialogue.ask(served.instance, f"config set address.{number}.{key} {value}")
-        served.quiet(f"ip link add link eth{port} name tagged{port} type vlan id {VLAN} && "
-                     f"ip link set tagged{port} up && ip addr add {host} dev tagged{port}")
-    assert uart_dialogue.ask(served.instance, "config save") == ["ok"]
-    yield served
-    for number, (_, _, port) in enumerate(TAGGED):
-        for key, value in (("vlan", 0), ("port", 0), ("ip", "none")):
-            uart_dialogue.ask(served.instance, f"config set address.{number}.{key} {value}")
-        served.quiet(f"ip link del tagged{port}")
-    assert uart_dialogue.ask(served.instance, "config save") == ["ok"]
-
-
-def test_vlans_and_ipv6_are_served_at_both_ports(tagged: Job) -> None:
-    tagged.quiet(MAKE)
-    for own, _, port in TAGGED:
-        address = own.partition("/")[0]
-        until(lambda to=address: "1 received" in
-              tagged.quiet(f"ping -c 1 -W 1 {to} || true"), 30)
-        tagged.quiet(f"timeout 60 nc {address} 7 < /tmp/sent | cmp - /tmp/sent")
-        tagged.quiet(f"sleep 5 | timeout 20 nc {address} 9 > /dev/null 2>&1 &")
-        found = until(lambda to=address: [entry for entry in connections(tagged)
-                                          if entry["local"] == to], 10)
-        assert [(entry["port"], entry["vlan"], entry["user"]) for entry in found] == \
-            [(port, VLAN, "discard")]
+def test_vlans_and_ipv6_are_served_at_both_ports(served: Job) -> None:
+    served.quiet(MAKE)
+    with vlans.tagged(served):
+        for own, _, port in vlans.TAGGED:
+            address = vlans.address_of(own)
+            served.quiet(f"timeout 60 nc {address} 7 < /tmp/sent | cmp - /tmp/sent")
+            served.quiet(f"sleep 5 | timeout 20 nc {address} 9 > /dev/null 2>&1 &")
+            found = until(lambda to=address: [entry for entry in connections(served)
+                                              if entry["local"] == to], 10)
+            assert [(entry["port"], entry["vlan"], entry["user"]) for entry in found] == \
+                [(port, vlans.VLAN, "discard")]
 
 
 # ---- What essd shows, and what it breaks.
