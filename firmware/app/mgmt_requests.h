@@ -25,8 +25,8 @@ mgmt_handler mgmt_ana_set;
 /* in mgmt_aoe.c */
 mgmt_handler mgmt_aoe;
 mgmt_handler mgmt_aoe_forget;
-/** The object "aoe" of the counters; nothing if it is off. */
 struct drive;
+/** The object "aoe" of the counters; nothing if AoE is off. */
 void mgmt_put_aoe_counters(struct json *out, const struct drive *drive);
 
 /* in mgmt_config.c */

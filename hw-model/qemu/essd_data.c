@@ -20,7 +20,8 @@
 
 /* Longest time that queued work keeps whoever has entered. */
 #define TURN_NS (100 * SCALE_US)
-/* The same for hart 0 that has nothing else to do; others wait for the lock. */
+/* The same while hart 0 is idle.  Other threads wait for the lock meanwhile, so
+ * there is a limit, too. */
 #define IDLE_TURN_NS SCALE_MS
 /* Hart 0 looks after the cables this often while it executes instructions. */
 #define LOOK_NS (50 * SCALE_US)
@@ -307,7 +308,8 @@ static void essd_data_hart_waits(CPUState *cpu)
         essd_data_enter();
         essd_data_look(&fds[1]);
         essd_data_do_work(cpu);
-        /* What the hart sends now leaves with the few, when it waits. */
+        /* A few frames stay in the batch if the hart goes on: they leave with
+         * those that it sends next, or when it waits. */
         essd_data_flush(cpu_thread_is_idle(cpu) ? 1 : MANY_FRAMES);
         essd_data_leave_to_main_loop();
     }

@@ -93,8 +93,9 @@ void iwarp_complete_recv(struct iwarp *iwarp, uint32_t slot,
     write_completion(iwarp, rqp->recv_cq, completion);
 }
 
-/* How far the peer has what was announced of messages: a Terminate may be in
- * the place of the rest of one. */
+/* The end of the bytes of messages that the peer has acknowledged.  A Terminate
+ * can take the place of the rest of a message: what is acknowledged from its
+ * first byte on belongs to no message. */
 static uint64_t acked_end(const struct iwarp_qp *qp)
 {
     return qp->terminate_len != 0 ? MIN(qp->tx.acked, qp->terminate_first)
