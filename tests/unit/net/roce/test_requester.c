@@ -408,6 +408,35 @@ static void test_bad_entries_fail_after_those_before_them(void **state)
     }
 }
 
+/* Firmware changes an entry after its request was sent; when it is to be sent
+ * again, it fails. */
+static void fail_changed_entry(struct bed *bed, uint8_t at, uint8_t value)
+{
+    post_wr(bed,
+            &(struct bed_wr){.opcode = RNIC_WR_WRITE, .wr_id = 7, .len = 4});
+    assert_int_equal(drain_sent(bed, NULL), 1);
+    expect_nothing(bed);
+    last_wqe(bed)[at] = value;
+    fire_timer(bed);
+    assert_int_equal(drain_sent(bed, NULL), 0);
+    expect_completion(bed, 7, RNIC_WC_LOCAL_OPERATION);
+}
+
+static void test_a_started_request_with_another_opcode_fails(void **state)
+{
+    fail_changed_entry(*state, RNIC_SWQE_OPCODE, RNIC_WR_SEND);
+}
+
+static void test_a_started_request_with_another_length_fails(void **state)
+{
+    fail_changed_entry(*state, RNIC_SWQE_SGES, 0);
+}
+
+static void test_a_started_request_that_becomes_invalid_fails(void **state)
+{
+    fail_changed_entry(*state, RNIC_SWQE_PI_ACTION, 1);
+}
+
 static void test_local_invalidate_is_executed_in_order(void **state)
 {
     struct bed *bed = *state;
