@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "firmware/native/memory.h"
 #include "firmware/native/world.h"
 #include "lib/bytes.h"
 
@@ -23,16 +24,15 @@ void cable_init(struct cable *cable)
         cable->lane[i] = (struct cable_lane){
             .cable = cable,
             .from = i,
-            .slots = calloc(CABLE_SLOTS, sizeof(struct cable_slot)),
+            .slots = native_memory_get(CABLE_SLOTS * sizeof(struct cable_slot)),
         };
-        ASSERT(cable->lane[i].slots != NULL);
     }
 }
 
 void cable_end(struct cable *cable)
 {
-    free(cable->lane[0].slots);
-    free(cable->lane[1].slots);
+    native_memory_free(cable->lane[0].slots);
+    native_memory_free(cable->lane[1].slots);
     free(cable->capture);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "firmware/native/memory.h"
 #include "lib/bytes.h"
 #include "lib/regfields.h"
 #include "hw-model/regs/ecc.h"
@@ -604,8 +605,7 @@ static void attach_array(struct machine *machine, struct nand_ram *flash)
 
     ASSERT(nand_file_open(&file, &source, &failure));
     bytes = hw_nand_array_bytes(&file.geometry);
-    machine->array_memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    ASSERT(machine->array_memory != NULL);
+    machine->array_memory = native_memory_get(bytes);
     ASSERT(hw_nand_attach(machine->nand, &file, &backend, machine->array_memory,
                           &source, &failure));
     flash->done = flash_done;
@@ -731,9 +731,9 @@ void machine_end(struct machine *machine)
     free(machine->media);
     free(machine->cache_memory);
     free(machine->nand);
-    free(machine->array_memory);
-    free(machine->toe);
-    free(machine->toe_memory);
+    native_memory_free(machine->array_memory);
+    native_memory_free(machine->toe);
+    native_memory_free(machine->toe_memory);
     free(machine->reply);
     free(machine->trace);
     native_node_remove(&machine->node);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "firmware/native/memory.h"
+
 enum { PAGE = 4096 };
 
 void medium_init(struct medium *medium, uint64_t capacity_bytes)
@@ -11,18 +13,17 @@ void medium_init(struct medium *medium, uint64_t capacity_bytes)
     ASSERT(capacity_bytes % PAGE == 0);
     *medium = (struct medium){
         .capacity_bytes = capacity_bytes,
-        .data = calloc(1, capacity_bytes),
-        .durable = calloc(1, capacity_bytes),
+        .data = native_memory_get_sparse(capacity_bytes),
+        .durable = native_memory_get_sparse(capacity_bytes),
         .is_dirty = calloc(1, capacity_bytes / PAGE),
     };
-    ASSERT(medium->data != NULL && medium->durable != NULL &&
-           medium->is_dirty != NULL);
+    ASSERT(medium->is_dirty != NULL);
 }
 
 void medium_end(struct medium *medium)
 {
-    free(medium->data);
-    free(medium->durable);
+    native_memory_free(medium->data);
+    native_memory_free(medium->durable);
     free(medium->is_dirty);
 }
 

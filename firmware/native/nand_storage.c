@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "firmware/native/memory.h"
+
 enum { USUAL_SEED = 1 };
 
 static void init_sparse(struct nand_ram *ram, uint64_t size_bytes)
@@ -37,10 +39,8 @@ void nand_storage_init(struct nand_ram *ram,
     if (config->is_sparse) {
         init_sparse(ram, layout.size_bytes);
     } else {
-        uint8_t *bytes = calloc(1, layout.size_bytes);
-
-        ASSERT(bytes != NULL);
-        nand_ram_init(ram, bytes, layout.size_bytes);
+        nand_ram_init(ram, native_memory_get_sparse(layout.size_bytes),
+                      layout.size_bytes);
     }
     nand_ram_create(ram, &file);
 }
@@ -52,6 +52,6 @@ void nand_storage_end(struct nand_ram *ram)
         free(ram->sparse);
         ram->sparse = NULL;
     }
-    free(ram->bytes);
+    native_memory_free(ram->bytes);
     ram->bytes = NULL;
 }

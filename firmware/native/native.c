@@ -8,6 +8,7 @@
 #include "firmware/boot/boot_slots.h"
 #include "firmware/hal/time.h"
 #include "firmware/native/blocks.h"
+#include "firmware/native/memory.h"
 #include "lib/random.h"
 
 enum {
@@ -447,7 +448,7 @@ static struct drive_config drive_config_of(
 struct native_drive *native_drive_create(
     struct native_world *world, const struct native_drive_config *config)
 {
-    struct native_drive *drive = calloc(1, sizeof(*drive));
+    struct native_drive *drive = native_memory_get(sizeof(*drive));
     struct machine_config machine = {
         .dram_bytes = config->dram_bytes != 0 ? config->dram_bytes
                                               : (uint32_t)NATIVE_DRAM_BYTES,
@@ -460,7 +461,6 @@ struct native_drive *native_drive_create(
     };
     struct drive_config drive_config;
 
-    ASSERT(drive != NULL);
     make_identity(&drive->identity, config->node.number, config->nqn);
     drive->identity.capacity_bytes = config->capacity_bytes;
     make_config(&drive->config, &config->node);
@@ -529,7 +529,7 @@ void native_drive_destroy(struct native_drive *drive)
 {
     ASSERT(drive->machine.nand_violations == 0); /* See nand_rules_note(). */
     machine_end(&drive->machine);
-    free(drive);
+    native_memory_free(drive);
 }
 
 void native_drive_power_cut(struct native_drive *drive)
@@ -671,13 +671,12 @@ static void host_start(struct native_host *host,
 struct native_host *native_host_create(struct native_world *world,
                                        const struct native_node_config *config)
 {
-    struct native_host *host = calloc(1, sizeof(*host));
+    struct native_host *host = native_memory_get(sizeof(*host));
     struct machine_config machine = {
         .dram_bytes = NATIVE_DRAM_BYTES,
         .software = {host, host_turn, host_deadline_ns},
     };
 
-    ASSERT(host != NULL);
     make_identity(&host->identity, config->number, NULL);
     make_config(&host->config, config);
     machine_init(&host->machine, world, &machine);
@@ -694,7 +693,7 @@ struct native_host *native_host_create(struct native_world *world,
 void native_host_destroy(struct native_host *host)
 {
     machine_end(&host->machine);
-    free(host);
+    native_memory_free(host);
 }
 
 /* ---- Connections between nodes. */

@@ -2,7 +2,7 @@
 /* TCP in the native process: the offload engine, and who uses it. */
 #include "firmware/native/native.h"
 
-#include <stdlib.h>
+#include "firmware/native/memory.h"
 
 void machine_create_toe(struct machine *machine, struct dev_env env)
 {
@@ -11,9 +11,9 @@ void machine_create_toe(struct machine *machine, struct dev_env env)
                                    .rdma = rnic_stream_user(&machine->rnic)};
     struct rdma_streams streams;
 
-    machine->toe = calloc(1, sizeof(*machine->toe));
-    machine->toe_memory = config.memory = calloc(1, hw_toe_memory_bytes());
-    ASSERT(machine->toe != NULL && config.memory != NULL);
+    machine->toe = native_memory_get(sizeof(*machine->toe));
+    machine->toe_memory = config.memory =
+        native_memory_get(hw_toe_memory_bytes());
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         config.ports[i] = hw_lag_sink(&machine->lag, i);
     }

@@ -6,6 +6,7 @@ set(NATIVE_SOURCES
     i2c_wires.c
     machine.c
     medium.c
+    memory.c
     nand_space.c
     nand_storage.c
     native.c

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include "firmware/native/memory.h"
 #include "hw-model/regs/soc.h"
 
 /*
@@ -58,6 +59,7 @@ void native_node_add(struct native_world *world, struct native_node *node,
     };
     ASSERT(mprotect(node->space + SOC_DRAM_BASE, dram_bytes,
                     PROT_READ | PROT_WRITE) == 0);
+    native_memory_use_huge_pages(node->space + SOC_DRAM_BASE, dram_bytes);
     /* Append the node, so that nodes run in the order of their creation. */
     for (struct native_node **p = &world->nodes;; p = &(*p)->next) {
         if (*p == NULL) {
