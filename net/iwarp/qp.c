@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "net/verbs/done.h"
+
 enum { SHORTEST_FPDU = 128 }; /* of a peer that takes almost nothing */
 
 /* Where each stage may go. */
@@ -37,11 +39,8 @@ void iwarp_stage_enter(struct iwarp *iwarp, uint32_t slot,
 void iwarp_qp_event(struct iwarp *iwarp, uint32_t slot,
                     enum rdma_event_type type, uint32_t info)
 {
-    struct rdma_objects *o = iwarp->objects;
-    const struct rdma_qp *rqp = &o->qps[slot];
-
-    rdma_eq_write(o, &iwarp->dram, o->cqs[rqp->send_cq].hart, type, rqp->qpn,
-                  info);
+    rdma_qp_event(iwarp->objects, &iwarp->dram, iwarp_rdma_qp(iwarp, slot),
+                  type, info);
 }
 
 static void write_completion(struct iwarp *iwarp, uint16_t cq,
@@ -55,12 +54,8 @@ static void write_completion(struct iwarp *iwarp, uint16_t cq,
 
 static void check_drained(struct iwarp *iwarp, uint32_t slot)
 {
-    struct rdma_qp *rqp = iwarp_rdma_qp(iwarp, slot);
-
-    if (rqp->drain_wanted && (int32_t)(rqp->sq_done - rqp->drain_at) >= 0) {
-        rqp->drain_wanted = false;
-        iwarp_qp_event(iwarp, slot, RDMA_EVENT_QP_DRAINED, 0);
-    }
+    rdma_qp_check_drained(iwarp->objects, &iwarp->dram,
+                          iwarp_rdma_qp(iwarp, slot));
 }
 
 static void complete_send(struct iwarp *iwarp, uint32_t slot,
@@ -130,21 +125,7 @@ void iwarp_complete_ready(struct iwarp *iwarp, uint32_t slot)
 
 void iwarp_rq_advance(struct iwarp *iwarp, uint32_t slot)
 {
-    struct rdma_objects *o = iwarp->objects;
-    const struct rdma_qp *rqp = &o->qps[slot];
-    struct rdma_rq *rq = &o->rqs[rqp->rq];
-
-    rq->ci++;
-    if (rq->low == 0) {
-        return;
-    }
-    if (rdma_rq_waiting(rq, &iwarp->dram) >= rq->low) {
-        rq->low_raised = false;
-    } else if (!rq->low_raised) {
-        rq->low_raised = true;
-        rdma_eq_write(o, &iwarp->dram, o->cqs[rqp->recv_cq].hart,
-                      RDMA_EVENT_RQ_LOW, rqp->rq, 0);
-    }
+    rdma_rq_advance(iwarp->objects, &iwarp->dram, iwarp_rdma_qp(iwarp, slot));
 }
 
 /* ---- Failure. */
@@ -266,23 +247,18 @@ void iwarp_leave(struct iwarp *iwarp, uint32_t slot)
     iwarp_stage_enter(iwarp, slot, IWARP_NO_STREAM);
 }
 
+static void fail_of_lost(void *engine, uint32_t slot)
+{
+    struct iwarp *iwarp = engine;
+
+    if (iwarp_has_qp(iwarp, slot)) {
+        iwarp_qp_fail(iwarp, slot, VERBS_WC_LOCAL_OPERATION);
+    }
+}
+
 void iwarp_settle(struct iwarp *iwarp)
 {
-    uint64_t *lost = &iwarp->objects->cqs_lost[RDMA_ENGINE_IWARP];
-
-    /* A flush may overflow further CQs, or the same one again: a queue pair
-     * fails only once. */
-    while (*lost != 0) {
-        uint64_t cqs = *lost;
-
-        *lost = 0;
-        for (uint32_t slot = 0; slot < RDMA_QPS; slot++) {
-            if (iwarp_has_qp(iwarp, slot) &&
-                rdma_qp_has_lost(iwarp_rdma_qp(iwarp, slot), cqs)) {
-                iwarp_qp_fail(iwarp, slot, VERBS_WC_LOCAL_OPERATION);
-            }
-        }
-    }
+    rdma_settle(iwarp->objects, RDMA_ENGINE_IWARP, fail_of_lost, iwarp);
 }
 
 /* ---- Commands. */

@@ -7,13 +7,12 @@
 
 #include <string.h>
 
+#include "net/verbs/done.h"
+
 void roce_qp_event(struct roce *roce, uint32_t slot, enum rdma_event_type type,
                    uint32_t info)
 {
-    struct rdma_objects *o = roce->objects;
-    const struct rdma_qp *qp = &o->qps[slot];
-
-    rdma_eq_write(o, &roce->dram, o->cqs[qp->send_cq].hart, type, qp->qpn,
+    rdma_qp_event(roce->objects, &roce->dram, roce_rdma_qp(roce, slot), type,
                   info);
 }
 
@@ -40,12 +39,7 @@ static void write_completion(struct roce *roce, uint16_t cq,
 
 static void check_drained(struct roce *roce, uint32_t slot)
 {
-    struct rdma_qp *qp = roce_rdma_qp(roce, slot);
-
-    if (qp->drain_wanted && (int32_t)(qp->sq_done - qp->drain_at) >= 0) {
-        qp->drain_wanted = false;
-        roce_qp_event(roce, slot, RDMA_EVENT_QP_DRAINED, 0);
-    }
+    rdma_qp_check_drained(roce->objects, &roce->dram, roce_rdma_qp(roce, slot));
 }
 
 void roce_complete_send(struct roce *roce, uint32_t slot,
@@ -80,21 +74,7 @@ void roce_complete_recv(struct roce *roce, uint32_t slot,
 
 void roce_rq_advance(struct roce *roce, uint32_t slot)
 {
-    struct rdma_objects *o = roce->objects;
-    const struct rdma_qp *qp = &o->qps[slot];
-    struct rdma_rq *rq = &o->rqs[qp->rq];
-
-    rq->ci++;
-    if (rq->low == 0) {
-        return;
-    }
-    if (rdma_rq_waiting(rq, &roce->dram) >= rq->low) {
-        rq->low_raised = false;
-    } else if (!rq->low_raised) {
-        rq->low_raised = true;
-        rdma_eq_write(o, &roce->dram, o->cqs[qp->recv_cq].hart,
-                      RDMA_EVENT_RQ_LOW, qp->rq, 0);
-    }
+    rdma_rq_advance(roce->objects, &roce->dram, roce_rdma_qp(roce, slot));
 }
 
 /* Complete all posted send requests as flushed, in order. */
@@ -199,23 +179,18 @@ void roce_send_fail(struct roce *roce, uint32_t slot,
     roce_qp_fail(roce, slot, status);
 }
 
+static void fail_of_lost(void *engine, uint32_t slot)
+{
+    struct roce *roce = engine;
+
+    if (roce_has_qp(roce, slot)) {
+        roce_qp_fail(roce, slot, VERBS_WC_LOCAL_OPERATION);
+    }
+}
+
 void roce_settle(struct roce *roce)
 {
-    uint64_t *lost = &roce->objects->cqs_lost[RDMA_ENGINE_ROCE];
-
-    /* A flush may overflow further CQs, or the same one again: a queue pair
-     * fails only once. */
-    while (*lost != 0) {
-        uint64_t cqs = *lost;
-
-        *lost = 0;
-        for (uint32_t slot = 0; slot < RDMA_QPS; slot++) {
-            if (roce_has_qp(roce, slot) &&
-                rdma_qp_has_lost(roce_rdma_qp(roce, slot), cqs)) {
-                roce_qp_fail(roce, slot, VERBS_WC_LOCAL_OPERATION);
-            }
-        }
-    }
+    rdma_settle(roce->objects, RDMA_ENGINE_ROCE, fail_of_lost, roce);
 }
 
 void roce_qp_create(struct roce *roce, uint32_t slot)
