@@ -528,6 +528,16 @@ def test_the_file_with_the_token_goes_with_the_cockpit() -> None:
         assert not Path(site.bearer_file).exists()
 
 
+def test_a_cockpit_that_is_looked_at_ends_without_a_word(
+        capfd: pytest.CaptureFixture[str]) -> None:
+    for site in serve():
+        site.log_in()
+        site.event()                    # its connection stays open
+        site.process.terminate()
+        assert site.process.wait(20) in (0, -15, 143)
+    assert capfd.readouterr().err == ""
+
+
 def test_an_address_that_is_none_is_refused_in_one_line() -> None:
     with LookedAt(next(NAMES)) as supervisor:
         done = subprocess.run([sys.executable, "-m", "essd", "cockpit", "--name",

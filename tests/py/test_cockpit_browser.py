@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import axe
 import chromium
 import pytest
+from cockpit_page import CROWDED, FITS, SIZES, click, press, set_size, text_of
 from cockpit_site import Site, cockpit
 from metrics_bed import LookedAt, superblock
 
@@ -37,10 +38,6 @@ def shown(tmp_path_factory: pytest.TempPathFactory,
 
 
 Shown = tuple[chromium.Page, Site, LookedAt]
-
-
-def text_of(page: chromium.Page, selector: str) -> str:
-    return str(page.run(f"document.querySelector({json.dumps(selector)}).textContent"))
 
 
 @pytest.mark.long
@@ -105,11 +102,6 @@ def test_hostile_names_stay_text(shown: Shown) -> None:
     assert "hacked" not in page.run("document.title")
 
 
-def click(page: chromium.Page, words: str, within: str = "main") -> None:
-    page.run(f"[...document.querySelectorAll({json.dumps(f'{within} button')})].find("
-             f"(button) => button.textContent === {json.dumps(words)}).click()")
-
-
 @pytest.mark.long
 def test_buttons_send_their_commands_once_the_question_is_answered(shown: Shown) -> None:
     page, _, supervisor = shown
@@ -150,8 +142,7 @@ def test_nothing_of_the_page_violates_its_policy(shown: Shown) -> None:
     page, site, _ = shown
     page.call("Page.navigate", url=f"http://{site.host}/")
     page.until("document.querySelector('#picture .drive') !== null")
-    complaints = [text for text in page.complaints() if "favicon" not in text]
-    assert complaints == []
+    assert page.complaints() == []
     assert page.run("performance.getEntriesByType('resource').every((entry) => "
                     "entry.name.startsWith(location.origin))")
     # A script of a stranger does not run, even if it got into the document.
@@ -163,44 +154,6 @@ def test_nothing_of_the_page_violates_its_policy(shown: Shown) -> None:
 
 # Layout, keyboard, contrast
 
-SIZES = [(1440, False), (480, False), (1440, True), (480, True)]
-
-# Texts of the picture that overlap, or that leave the picture or their box.
-CROWDED = """(() => {
-    const texts = [...document.querySelectorAll('#picture text')].filter(
-        (text) => text.textContent.trim() !== '').map(
-        (text) => [text.textContent, text.getBoundingClientRect(), text.closest('a')]);
-    const all = document.querySelector('#picture').getBoundingClientRect();
-    const found = texts.filter(([, at]) => at.left < all.left - 1 || at.right > all.right + 1);
-    texts.forEach(([one, a], i) => texts.slice(i + 1).forEach(([other, b]) => {
-        if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
-            Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4) {
-            found.push([one, other]);
-        }
-    }));
-    for (const [text, at, link] of texts.filter(([, , link]) => link &&
-                                                link.querySelector('rect'))) {
-        const box = link.querySelector('rect').getBoundingClientRect();
-
-        if (at.right > box.right || at.left < box.left || at.bottom > box.bottom + 2) {
-            found.push([text, 'leaves its box']);
-        }
-    }
-    return found.map(([text, other]) => [text, String(other)]);
-})()"""
-
-
-def set_size(page: chromium.Page, width: int, is_dark: bool, height: int = 1000) -> None:
-    page.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
-              deviceScaleFactor=1, mobile=False)
-    page.call("Emulation.setEmulatedMedia", features=[
-        {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}])
-    # The next frame draws the picture at this width.
-    page.until("(() => { const svg = document.querySelector('#picture');"
-               "return Number(svg.getAttribute('width')) === svg.parentElement.clientWidth;"
-               "})()")
-
-
 @pytest.mark.parametrize("width", [1440, 480])
 def test_nothing_is_crowded_or_beyond_the_page(shown: Shown, width: int) -> None:
     page, _, _ = shown
@@ -208,7 +161,7 @@ def test_nothing_is_crowded_or_beyond_the_page(shown: Shown, width: int) -> None
     page.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     try:
         assert page.run(CROWDED) == []
-        assert page.run("document.documentElement.scrollWidth <= window.innerWidth")
+        assert page.run(FITS)
         assert page.run("[...document.querySelectorAll('.chart')].every((chart) => "
                         "chart.scrollWidth <= chart.clientWidth + 1)")
     finally:
@@ -230,14 +183,6 @@ def test_axe_finds_nothing(shown: Shown, width: int, is_dark: bool) -> None:
     finally:
         page.run("document.querySelectorAll('details').forEach((one) => { one.open = false; })")
         set_size(page, 1440, False)
-
-
-def press(page: chromium.Page, key: str) -> None:
-    codes = {"Tab": 9, "Enter": 13, "ArrowRight": 39, "ArrowDown": 40}
-    for kind in ("keyDown", "keyUp"):
-        page.call("Input.dispatchKeyEvent", type=kind, key=key, code=key,
-                  windowsVirtualKeyCode=codes[key],
-                  **({"text": "\r"} if key == "Enter" and kind == "keyDown" else {}))
 
 
 def test_the_keyboard_goes_from_the_picture_to_details_and_through_the_map(shown: Shown
@@ -291,3 +236,28 @@ def test_a_rule_is_composed_turned_on_and_saved(shown: Shown) -> None:
     page.until("document.querySelector('#rule-name').value === 'mine'")
     click(page, "Forget")
     page.until("!document.querySelector('#saved').textContent.includes('mine')")
+
+
+@pytest.mark.long
+def test_a_rule_is_composed_for_a_drive_that_is_off(shown: Shown) -> None:
+    page, _, supervisor = shown
+    page.run("document.querySelector('#composer').open = true")
+    page.until("document.querySelector('#add-rule').textContent === 'Turn on for drive'")
+    supervisor.rules[0]["on"] = True        # another test has turned it off
+    supervisor.parts["drive"]["state"] = "off"
+    try:
+        page.until("document.querySelector('#add-rule').textContent === "
+                   "'Turn on when drive starts'")
+        page.until("document.querySelector('#faults').textContent.includes("
+                   "'acts when the drive starts')")
+        before = len(supervisor.asked)
+        click(page, "Turn on when drive starts")
+        if page.run("document.querySelector('#question').open"):
+            click(page, "Turn on when drive starts", "#question")
+        deadline = time.monotonic() + 10
+        while not any(one.get("do") == "add" for one in supervisor.asked[before:]):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        supervisor.parts["drive"]["state"] = "running"
+    page.until("document.querySelector('#add-rule').textContent === 'Turn on for drive'")

@@ -417,6 +417,38 @@ def test_a_rule_is_composed_of_its_words_again(line: str) -> None:
     assert page(f"line_of(read_line({json.dumps(line)}))") == line
 
 
+OFF = {"drive": PART | {"kind": "drive", "state": "off"}, "host": PART | {"kind": "host"}}
+ROWS = "found.faults.tBodies[0].children.map((row) => row.children.map((cell) => cell.textContent))"
+LATER = {"name": "slow", "rule": "nvme do drop", "on": True, "matched": 0, "fired": 0}
+
+
+def test_the_rules_of_a_drive_that_is_off_are_those_that_it_will_start_with() -> None:
+    rules_now = [LATER, LATER | {"name": "cut", "on": False, "fired": 1}]
+    off = frame_of(parts=OFF, drives={}, **{"kept-rules": {"drive": rules_now}})
+    # Before it was off, it had another rule.
+    rows, problems = page(f"take_event({event()}, 0)", f"take_event({off}, 1)",
+                          f"[{ROWS}, found.problems.textContent]")
+    assert rows == [
+        ["drive", "slow", "nvme do drop", "acts when the drive starts", "–", "–", "Turn off",
+         "Remove"],
+        ["drive", "cut", "nvme do drop", "off", "–", "1", "Turn on", "Remove"]]
+    assert "drive: 1 fault rule acts when it starts" in problems
+    rows, problems = page(f"take_event({off}, 0)",
+                          f"take_event({event(faults=[LATER])}, 1)",
+                          f"[{ROWS}, found.problems.textContent]")
+    assert rows == [["drive", "slow", "nvme do drop", "on", "0", "0", "Turn off", "Remove"]]
+    assert "drive: 1 fault rule is on" in problems
+
+
+def test_a_rule_of_a_drive_that_is_off_is_turned_on_from_its_next_start() -> None:
+    off = frame_of(parts=OFF, drives={},
+                   **{"kept-rules": {"drive": [LATER | {"on": False}]}})
+    assert page(f"take_event({off}, 0)", "click('Turn on')",
+                "found['question-text'].textContent") == (
+        "Turn on the fault rule slow of drive, from its next start on? It makes things fail: "
+        "nvme do drop")
+
+
 def test_a_condition_without_a_value_is_no_condition() -> None:
     assert page("line_of({place: 'nvme', match: [['opcode', ' '], ['', '7']], "
                 "when: [['nth', '']], action: 'drop', argument: ''})") == "nvme do drop"

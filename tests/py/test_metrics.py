@@ -189,6 +189,16 @@ def test_the_page_is_told_temperatures_and_what_a_drive_is_made_of(
     assert "layout" not in metrics.Collector(Instance(NAME)).frame()
 
 
+def test_the_page_is_told_the_rules_that_the_supervisor_keeps_for_a_drive_that_is_off(
+        supervisor: LookedAt) -> None:
+    collector = metrics.Collector(Instance(NAME), for_page=True)
+    assert collector.frame()["kept-rules"] == {}
+    supervisor.parts["drive"]["state"] = "off"
+    assert collector.frame()["kept-rules"] == {"drive": supervisor.rules}
+    supervisor.replies["faults"] = deny         # it starts at this moment
+    assert collector.frame()["kept-rules"] == {"drive": []}
+
+
 def test_a_drive_that_is_off_still_has_its_ports_and_dies(supervisor: LookedAt) -> None:
     supervisor.parts["drive"]["state"] = "off"
     frame = metrics.Collector(Instance(NAME), for_page=True).frame()

@@ -89,7 +89,7 @@ function plot_options(chart) {
                  points: {size: 7}},
         scales: {x: {time: true, range: visible_time},
                  y: {range: (_, low, high) => [0, Math.max(1, high || 0) * 1.1]}},
-        axes: [{...axis, space: 58, size: 30, values: (_, times) => times.map(
+        axes: [{...axis, space: 58, size: 34, gap: 9, values: (_, times) => times.map(
             (time) => clock(time).slice(0, window_s < 600 ? 8 : 5))},
                {...axis, size: 72, values: (_, values) => values.map(chart.spec.show)}],
         series: [{}, ...chart.spec.series.map(([label, style, key]) => ({

@@ -19,6 +19,7 @@ const FATAL = ["die", "power-cut"];
 
 let words = null;               // of /rules.json
 let loading = null;             // their request
+let states_shown = "";          // of the drives, whose names and states the form's button has
 let names_made = 0;             // lists of suggestions, each with a number of its own
 
 function read_line(line) {
@@ -116,12 +117,13 @@ function show_action() {
 function show_line() {
     const rule = rule_of_form(), line = line_of(rule), name = by_id("rule-name").value.trim();
     const part = by_id("fault-drive").value || chosen;
+    const is_later = last_event !== null && is_off(last_event.frame, part);
+    const words_of = is_later ? `Turn on when ${part} starts` : `Turn on for ${part}`;
 
     set_text(by_id("line"), line);
-    set_button(by_id("add-rule"), `Turn on for ${part}`,
+    set_button(by_id("add-rule"), words_of,
                {do: "fault-add", part, rule: line, name}, FATAL.includes(rule.action)
-                   ? `${line}: when this rule fires, it cannot be taken back. Turn it on for ` +
-                     `${part}?` : "");
+                   ? `${line}: when this rule fires, it cannot be taken back. ${words_of}?` : "");
     set_button(by_id("save-rule"), "Save", {do: "rule-save", rule: line, name});
     by_id("save-rule").disabled = name === "";
 }
@@ -166,26 +168,39 @@ async function open_form() {
 
 /* ---- The rules of the drives, and the saved ones. */
 
+/* The counters of a rule begin again when its drive starts: for a drive that is off, only how
+ * often the rule has cut the power is known. */
+function cells_of_rule(rule, name, is_later) {
+    return [name, rule.name, {text: rule.rule, style: rule.on ? "code warn" : "code off"},
+            rule.on ? {text: is_later ? "acts when the drive starts" : "on", style: "warn"}
+                : {text: "off", style: "off"},
+            is_later ? null : rule.matched, is_later ? rule.fired || null : rule.fired,
+            {button: rule.on ? "Turn off" : "Turn on",
+             question: rule.on ? "" : `Turn on the fault rule ${rule.name} of ${name}` +
+                 `${is_later ? ", from its next start on" : ""}? ` +
+                 `It makes things fail: ${rule.rule}`,
+             action: {do: "fault", part: name, name: rule.name, on: !rule.on}},
+            {button: "Remove", action: {do: "fault-remove", part: name, name: rule.name}}];
+}
+
 function show_rules(event) {
     const frame = event.frame, drives = drives_of(frame);
+    const states = drives.map((name) => `${name} ${is_off(frame, name)}`).join();
 
     set_text(by_id("saved-why"), event["saved-why"] || "");
-    show_table("faults", ["drive", "name", "rule", "matched", "fired", "", ""],
-        of_drives(frame, (drive, name) => (drive.faults || []).map((rule) => ({
-            key: `${name} ${rule.name}`, cells: [
-                name, rule.name, {text: rule.rule, style: rule.on ? "code warn" : "code off"},
-                rule.matched, rule.fired,
-                {button: rule.on ? "Turn off" : "Turn on",
-                 question: rule.on ? "" : `Turn on the fault rule ${rule.name} of ${name}? ` +
-                     `It makes things fail: ${rule.rule}`,
-                 action: {do: "fault", part: name, name: rule.name, on: !rule.on}},
-                {button: "Remove", action: {do: "fault-remove", part: name, name: rule.name}}]}))));
+    show_table("faults", ["drive", "name", "rule", "state", "matched", "fired", "", ""],
+        drives.flatMap((name) => rules_of(frame, name).map((rule) => ({
+            key: `${name} ${rule.name}`,
+            cells: cells_of_rule(rule, name, is_off(frame, name))}))));
     show_table("saved", ["saved", "rule", "", ""], (event.saved || []).map((rule) => ({
         key: rule.name, cells: [
             rule.name, {text: rule.rule, style: "code"},
             {button: "Use", action: {use: rule.rule, name: rule.name}},
             {button: "Forget", action: {do: "rule-forget", name: rule.name}}]})));
-    if (show_choices("fault-drive", drives) && words !== null) {
+    const is_new = show_choices("fault-drive", drives) || states !== states_shown;
+
+    states_shown = states;
+    if (is_new && words !== null) {
         show_line();
     }
     by_id("fault-drive-label").hidden = drives.length < 2;

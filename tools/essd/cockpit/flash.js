@@ -56,7 +56,7 @@ function show_flash(frame) {
     const words = `${of_number(rows.length, "superblock")}: ${count_states(rows)}` +
         (flash.more ? " (of the first ones)" : "") +
         (flash.mounted ? "" : "; the drive still mounts its flash") +
-        (drive.is_live ? "" : "; this is what it was before the drive was off");
+        (drive.is_live ? "" : "; this is what the drive said last");
 
     set_text(by_id("map-words"), words);
     by_id("map").setAttribute("aria-label", `${words}. Arrow keys show each of them.`);

@@ -76,7 +76,7 @@ function say_inside(frame, name) {
         {key: "firmware", title: "Firmware", href: "#controllers", style,
          lines: drive.is_live
              ? of_number(status.controllers || 0, "controller") : "no answer",
-         more: drive.is_live ? `${of_number(waiting, "command")} in flight` : ""}];
+         more: drive.is_live ? `${whole_number(waiting)} in flight` : ""}];
 }
 
 function say_flash(frame, name) {
@@ -227,8 +227,11 @@ function lines_inside(frame, name, layout) {
     const rnic = boxes.get("rnic"), count = Math.max(1, layout_of(frame, name).ports.length);
     const up = drive.is_live ? drive.ports.filter((port) => port.up) : [];
     const sum = (key) => up.reduce((all, port) => all + (port[key] || 0), 0);
-    const line = (key, from, to, towards, back) => ({key, style: "plain", towards, from: back,
-        at: line_between(layout, boxes.get(from), boxes.get(to))});
+    const firmware = boxes.get("firmware"), flash = boxes.get("flash");
+    // Where the flash is below the firmware, the line goes straight down.
+    const over = layout.is_wide ? 0.5 : (firmware.x + firmware.w / 2 - flash.x) / flash.w;
+    const line = (key, from, to, towards, back, at_to = 0.5) => ({key, style: "plain", towards,
+        from: back, at: line_between(layout, boxes.get(from), boxes.get(to), 0.5, at_to)});
 
     return [
         ...layout_of(frame, name).ports.map((number, i) => {
@@ -241,7 +244,7 @@ function lines_inside(frame, name, layout) {
         }),
         line("inside firmware", "rnic", "firmware", sum("in-bytes-per-s"), sum("out-bytes-per-s")),
         line("inside flash", "firmware", "flash", rates["write-bytes-per-s"],
-             rates["read-bytes-per-s"])];
+             rates["read-bytes-per-s"], over)];
 }
 
 /* What a cable carries towards the drives, and back: its port counts it. */

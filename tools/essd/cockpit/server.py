@@ -40,7 +40,8 @@ WAITING_MAX = 4         # events that a slow browser may be behind
 BODY_MAX = 4096
 # The page's files, by their ends: what they are.  uplot/ draws the charts; it is the code of
 # others (README.md, "Licences").
-KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
+KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css",
+         ".svg": "image/svg+xml"}
 FOLDER = Path(__file__).parent
 FILES = {"/" if path.name == "page.html" else f"/{path.relative_to(FOLDER)}": path
          for path in sorted(FOLDER.rglob("*")) if path.suffix in KINDS}
@@ -69,7 +70,7 @@ class Cockpit:
         self.trace = TraceTail(instance)
         self.saved = Saved()
         self.actions = Actions(instance, self.collector, self.trace, self.saved)
-        self.clients: set[asyncio.Queue[str]] = set()
+        self.clients: set[asyncio.Queue[str]] = set()   # "" ends a browser's events
         self.frame: dict[str, Any] = {}
         self.frame_at = 0.0
         self.looking = asyncio.Lock()
@@ -122,12 +123,19 @@ class Cockpit:
         self.clients.add(queue)
         try:
             yield f"data: {json.dumps({'uart': self.uart.whole()})}\n\n"
-            while True:
-                yield await queue.get()
+            while text := await queue.get():
+                yield text
         finally:
             self.clients.discard(queue)
             if not self.clients:
                 self.trace.stop()
+
+    def end_events(self) -> None:
+        """The cockpit ends: browsers that look have nothing to wait for."""
+        for queue in self.clients:
+            if queue.full():
+                queue.get_nowait()
+            queue.put_nowait("")
 
     # Requests
 
@@ -184,6 +192,18 @@ async def read_body(request: Request) -> dict[str, Any]:
         if isinstance(body, dict):
             return body
     raise ValueError("the request is not a JSON object")
+
+
+class Ending(uvicorn.Server):
+    """A server that ends the events first, and so never has to break them off."""
+
+    def __init__(self, config: uvicorn.Config, cockpit: Cockpit) -> None:
+        super().__init__(config)
+        self.cockpit = cockpit
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.cockpit.end_events()
+        await super().shutdown(sockets)
 
 
 def listening(listen: str, port: int) -> socket.socket:
@@ -246,7 +266,7 @@ class Served:
                                 limit_concurrency=PROVEN_MAX + unproven.UNPROVEN_MAX + 1)
         polling = asyncio.create_task(self.cockpit.poll())
         try:
-            await uvicorn.Server(config).serve(sockets=[self.listener])
+            await Ending(config, self.cockpit).serve(sockets=[self.listener])
         finally:
             polling.cancel()
             self.cockpit.trace.stop()

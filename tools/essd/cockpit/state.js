@@ -43,6 +43,18 @@ function drive_of(frame, name) {
             temperatures: [], is_live: false, why: found.why || ""};
 }
 
+/* The fault rules of a drive.  The supervisor keeps those of a drive that is off, and they
+ * act as soon as it starts. */
+function rules_of(frame, name) {
+    const kept = (frame["kept-rules"] || {})[name];
+
+    return kept || drive_of(frame, name).faults || [];
+}
+
+function is_off(frame, name) {
+    return ["off", "crashed"].includes((frame.parts[name] || {}).state);
+}
+
 function layout_of(frame, name) {
     const drive = drive_of(frame, name), flash = drive["flash-map"] || {};
     const known = (frame.layout || {})[name] || {};
@@ -96,11 +108,12 @@ function problems_of_drive(frame, name) {
                 `${name}:${port.port}`);
         }
     }
-    const rules = (drive.faults || []).filter((rule) => rule.on);
+    const rules = rules_of(frame, name).filter((rule) => rule.on);
 
     if (rules.length !== 0) {
         add("warn", `${name}: ${of_number(rules.length, "fault rule")} ` +
-            `${rules.length === 1 ? "is" : "are"} on`, "#faults-section");
+            (is_off(frame, name) ? `${rules.length === 1 ? "acts" : "act"} when it starts`
+                : `${rules.length === 1 ? "is" : "are"} on`), "#faults-section");
     }
     return found;
 }
