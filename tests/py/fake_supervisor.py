@@ -25,7 +25,7 @@ PROPERTIES = {"state": PORT_STATE, "link-up": True, "partner-fec": "rs",
 def part(folder: Path, name: str, **more: Any) -> dict[str, Any]:
     """The status of one part that is running."""
     return {"state": "running", "why": "", "ready": name == "host", "pid": os.getpid(),
-            "log": str(folder / f"{name}/process.log"),
+            "pids": [os.getpid()], "log": str(folder / f"{name}/process.log"),
             "console": str(folder / f"{name}/console.log"),
             "restarts": [], "saved": False, "halted": False, **more}
 

@@ -27,8 +27,8 @@ from typer.testing import CliRunner
 from essd import cli
 from essd.api.report import Report
 from essd.base import paths, show
-from essd.bench import (base as bench_base, bench, growth as bench_growth,
-                        native as bench_native, turns as bench_turns)
+from essd.bench import (base as bench_base, bench, compare as bench_compare, contest,
+                        growth as bench_growth, native as bench_native, turns as bench_turns)
 from essd.conform import conform, results as conform_results
 from essd.debug import crash, reflash
 from essd.drive import bmc
@@ -194,6 +194,18 @@ def test_the_fields_of_bench_are_those_that_are_documented(lab, monkeypatch) -> 
     monkeypatch.setattr(bench.setup, "configure", lambda _wish: None)
     monkeypatch.setattr(bench, "run", lambda *_: ([row], losses.Losses()))
     check("bench", run("bench", "--json", "--target", "drive"))
+
+
+def test_the_fields_of_compare_are_those_that_are_documented(lab, monkeypatch) -> None:
+    monkeypatch.setattr(bench_compare, "started", lambda *_: nullcontext(None))
+    monkeypatch.setattr(bench_compare, "connect_all", lambda *_: ({"drive-roce": "/dev/a"}, {}))
+    monkeypatch.setattr(bench_compare, "fill_all", lambda *_: None)
+    monkeypatch.setattr(bench_compare.losses, "read", lambda _instance: losses.Losses())
+    monkeypatch.setattr(contest.Reading, "of", lambda *_: contest.Reading(0, 0, 0, 0))
+    monkeypatch.setattr(contest, "fio", lambda *_: None)
+    monkeypatch.setattr(contest, "turn_of", lambda *_: contest.Turn(*([1.0] * 11)))
+    monkeypatch.setattr(contest, "copy_turn", lambda *_: contest.CopyTurn(*([1.0] * 6)))
+    check("compare", run("compare", "--json", "--only", "drive-roce"))
 
 
 def test_the_fields_of_the_native_bench_are_those_that_are_documented(

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The CPU time and the memory that a process has used, and what memory there is."""
 
+import contextlib
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +15,25 @@ def seconds(pid: int) -> float:
     """User and system time of all threads so far, without child processes."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def tree_seconds(pids: Iterable[int]) -> float:
+    """The time of these processes and of all that they have started.
+
+    Processes that have ended count once their parent has waited for them.
+    """
+    parents: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            parents[int(folder.name)] = int(fields[1])
+            # User and system time, its own and that of children that it has waited for.
+            ticks[int(folder.name)] = sum(map(int, fields[11:15]))
+    wanted = set(pids)
+    while more := {pid for pid, parent in parents.items() if parent in wanted} - wanted:
+        wanted |= more
+    return sum(ticks.get(pid, 0) for pid in wanted) / TICK
 
 
 def thread_seconds(pid: int, thread: int) -> float:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`essd bench`: how fast the drive is, and what it is compared with."""
+"""`essd bench` and `essd compare`: how fast the drive is, and what it is compared with."""

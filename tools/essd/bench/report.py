@@ -7,6 +7,7 @@ results with --json; this module reads either.
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,13 +118,24 @@ def page(results: list[Result], before: list[Result] | None, title: str) -> str:
                 if result.key in old else 0,
                 "change": change(old[result.key].values[name], result.values[name])
                 if result.key in old else ""} for result in results]})
+    return rendered(title, charts, has_old=bool(old))
+
+
+def rendered(title: str, charts: list[dict[str, Any]], notes: Sequence[str] = (),
+             has_old: bool = False) -> str:
+    """The page with these charts and, above them, these paragraphs."""
     template = jinja2.Template(TEMPLATE.read_text(encoding="utf-8"), autoescape=True)
-    return str(template.render(title=title, charts=charts, has_old=bool(old)))
+    return str(template.render(title=title, charts=charts, notes=notes, has_old=has_old))
 
 
 def write_page(path: Path, results: list[Result], before: list[Result] | None,
                title: str) -> None:
+    write_text(path, page(results, before, title))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a page; EssdError names the option if that is not possible."""
     try:
-        path.write_text(page(results, before, title), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise EssdError(f"--html {path}: {error.strerror}") from None

@@ -378,7 +378,7 @@ class Part:
     def status(self) -> dict[str, Any]:
         return {"kind": self.kind, "state": self.state, "why": self.why, "ready": self.ready,
                 "monitor": self.has_monitor,
-                "pid": self.process.pid if self.process else None,
+                "pid": self.process.pid if self.process else None, "pids": self.pids(),
                 "log": str(self.log),
                 "console": str(self.console),
                 "restarts": self.restarts, "saved": self.saved is not None,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ...base import paths, show
+from ...instance.config import UML
 from .. import completion
 from ..base import AsJson, DEVELOP, command
 
@@ -163,6 +164,25 @@ def bench(native: Annotated[bool, typer.Option(
     bench_module.command(native, seconds, rounds, only, mtu, target, silent, nand,
                          bench_module.Output(as_json, html, compare), block,
                          bench_module.Timing(timing, seed, mips, steady), mount, growth)
+
+
+@command(DEVELOP)
+def compare(host_kind: Annotated[str, typer.Option(
+                "--host-kind", metavar="KIND", help="What the host and the Linux target are: "
+                "uml (user-mode Linux), or stock (Debian's kernel in virtual machines).")] = UML,
+            seconds: Annotated[int, typer.Option(help="Seconds of each turn.")] = 2,
+            rounds: Annotated[int, typer.Option(
+                help="Turns of each row with each workload; the median is reported.")] = 3,
+            only: Annotated[list[str] | None, typer.Option(
+                metavar="A,B", help="Measure only rows and workloads whose names contain one of "
+                "these texts, such as drive,4k-randread; repeatable.")] = None,
+            as_json: AsJson = False,
+            html: Annotated[Path | None, typer.Option(
+                metavar="FILE", help="Write an HTML page with charts, one file.")] = None,
+            ) -> None:
+    """Compare the drive's protocols with each other and with Linux's own targets."""
+    from ...bench import compare as compare_module
+    compare_module.command(host_kind, seconds, rounds, only or [], as_json, html)
 
 
 @command(DEVELOP)
