@@ -72,9 +72,10 @@ def test_no_word_is_cut_and_no_line_is_too_long(width: int) -> None:
 def test_a_hundred_columns_have_everything() -> None:
     text = shown(100, frame([], 0, 97))
     for word in ("read IOPS", "write IOPS", "read B/s", "write B/s", "hosts", "queues",
-                 "in flight", "media errors", "SMART", "free superblocks",
-                 "blocks failed", "spare", "dead dies", "samples", "p99.9", "speed",
-                 "FEC", "bad FCS", "uncorrectable", "flaps", "down: no carrier",
+                 "in flight", "media errors", "SMART", "amplification", "free superblocks",
+                 "erasures", "erased ever", "blocks failed", "spare", "dead dies",
+                 "samples", "p99.9", "speed", "FEC", "bad FCS",
+                 "uncorrectable", "flaps", "down: no carrier",
                  "memory", "restarts", "pid",
                  "host:5 - drive:5 plugged", "host:1 - drive:1 unplugged", HOSTNQN):
         assert word in text
@@ -84,7 +85,7 @@ def test_sixty_columns_leave_out_whole_columns() -> None:
     text = shown(60, frame([], 0, 97))
     for word in ("read IOPS", "write IOPS", "SMART", "dead dies", "in B/s", "state"):
         assert word in text
-    for word in ("in flight", "write B/s", "erased superblocks", "FEC"):
+    for word in ("in flight", "write B/s", "erasures", "erased ever", "FEC"):
         assert word not in text
     # A long text takes several lines instead.
     after = text.partition("nqn.2014")[2].splitlines()

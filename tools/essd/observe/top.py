@@ -94,9 +94,9 @@ def complaints(frame: dict[str, Any]) -> Text | None:
 
 
 def flash_table(frame: dict[str, Any]) -> Board | None:
-    table = Board([Column("flash"), number("write amplification", 2),
-                   number("free superblocks", 1), number("erased superblocks", 5),
-                   number("blocks erased ever", 4), number("blocks failed", 3),
+    table = Board([Column("flash"), number("amplification", 2),
+                   number("free superblocks", 1), number("erasures", 5),
+                   number("erased ever", 4), number("blocks failed", 3),
                    number("spare"), number("dead dies")])
     for name, drive in frame["drives"].items():
         found = drive["counters"]
