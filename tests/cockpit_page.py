@@ -85,7 +85,7 @@ def save_picture(page: chromium.Page, file: Path, until: str = "") -> None:
     size: dict[str, Any] = page.run(
         "({width: window.innerWidth, height: " +
         (f"document.querySelector({json.dumps(until)}).getBoundingClientRect().top + "
-         "window.scrollY" if until else "document.documentElement.scrollHeight") + "})")
+         "window.scrollY - 7" if until else "document.documentElement.scrollHeight") + "})")
     found = page.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
                       clip={"x": 0, "y": 0, "scale": 1, **size})
     file.write_bytes(base64.b64decode(found["data"]))

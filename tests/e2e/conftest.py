@@ -43,6 +43,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--hosts", default="auto", choices=["auto", *HOST_KINDS],
                      help="what the hosts of files with the mark uml are; auto: user-mode "
                           "Linux if it is built already")
+    parser.addoption("--keep-pictures", metavar="FOLDER",
+                     help="write the pictures of the cockpit there: test_cockpit_story.py")
     parser.addoption("--keep-captures", metavar="FOLDER",
                      help="write what the peers send each other there: test_peers.py")
 
