@@ -26,9 +26,10 @@ struct play {
     unsigned int port, number; /* of the drive's port, and of connections */
     bool is_v6, has_no_crc, has_bad_crc, is_held;
     uint32_t segment;
-    uint32_t sent; /* bytes that the peer has sent */
-    bool has_fin;  /* and its FIN */
-    uint8_t *out;  /* held bytes */
+    uint16_t window; /* of the peer */
+    uint32_t sent;   /* bytes that the peer has sent */
+    bool has_fin;    /* and its FIN */
+    uint8_t *out;    /* held bytes */
     uint32_t out_len;
     uint8_t *in; /* bytes of the drive */
     uint32_t in_len, in_at;
@@ -105,7 +106,7 @@ static void send_flags(struct play *play, uint8_t flags, const uint8_t *data,
                                    .ack = play->peer.iss + 1 + play->in_len +
                                           (play->in_fin ? 1 : 0),
                                    .flags = flags,
-                                   .window = WINDOW,
+                                   .window = play->window,
                                    .data = data,
                                    .len = len,
                                });
@@ -139,7 +140,8 @@ static bool take_segment(struct play *play, uint64_t timeout_us)
         play->in_rst = true;
         return true;
     }
-    if (in.seq == play->peer.iss + 1 + play->in_len && !play->in_fin) {
+    if (in.seq == play->peer.iss + 1 + play->in_len && !play->in_fin &&
+        in.len <= play->window) {
         conf_check(play->conf, in.len <= STREAM - play->in_len,
                    "the drive sends too much");
         memcpy(play->in + play->in_len, in.data, in.len);
@@ -171,6 +173,7 @@ static void open_connection(struct play *play)
     play->sent = play->out_len = play->in_len = play->in_at = 0;
     play->has_fin = play->in_fin = play->in_rst = false;
     play->has_no_crc = play->is_held = false;
+    play->window = WINDOW;
     tcp_peer_open(&play->peer);
 }
 
@@ -376,6 +379,18 @@ static void expect_end(struct play *play, const char *end)
                play->in_len - play->in_at, 0);
 }
 
+/* What the drive sends before is not compared. */
+static void expect_rst_within(struct play *play, unsigned long seconds)
+{
+    uint64_t due_us = conf_now_us(play->conf) + seconds * 1000000;
+
+    while (!play->in_rst && conf_now_us(play->conf) < due_us) {
+        (void)take_segment(play, due_us - conf_now_us(play->conf));
+    }
+    conf_check(play->conf, play->in_rst, "there was no RST within %lu s",
+               seconds);
+}
+
 static void expect_quiet(struct play *play)
 {
     while (take_segment(play, CONF_SILENCE_US)) {
@@ -433,6 +448,8 @@ static void play_prepare(struct play *play, const char *line)
         play->port = (unsigned int)strtoul(rest, NULL, 10);
     } else if ((rest = word_after(line, "cut")) != NULL) {
         play->segment = (uint32_t)strtoul(rest, NULL, 10);
+    } else if ((rest = word_after(line, "window")) != NULL) {
+        play->window = (uint16_t)strtoul(rest, NULL, 10);
     } else if ((rest = word_after(line, "wait")) != NULL) {
         unsigned long seconds = strtoul(rest, NULL, 10);
 
@@ -447,6 +464,8 @@ static void play_prepare(struct play *play, const char *line)
 
 static void play_stream(struct play *play, const char *line)
 {
+    const char *rest;
+
     if (word_after(line, "open") != NULL || word_after(line, "again") != NULL) {
         open_connection(play);
     } else if (word_after(line, "nocrc") != NULL) {
@@ -461,6 +480,9 @@ static void play_stream(struct play *play, const char *line)
         send_fin(play);
     } else if (word_after(line, "quiet") != NULL) {
         expect_quiet(play);
+    } else if ((rest = word_after(line, "rst")) != NULL) {
+        need_virtual_time(play);
+        expect_rst_within(play, strtoul(rest, NULL, 10));
     } else {
         play_prepare(play, line);
     }

@@ -20,11 +20,14 @@
  *   nocrc           the CRCs of FPDUs are 0 from now on, both ways
  *   badcrc          the CRC of the next FPDU is wrong
  *   cut N           segments have at most N bytes from now on
+ *   window N        the peer has room for N bytes from now on, and takes none
+ *                   that do not fit
  *   hold, go        what is sent waits, and leaves in one stream of segments
  *   fin             the peer sends a FIN
  *   < fin           the drive sends a FIN, after all bytes that were expected
  *   < rst           or a RST
  *   < end           or one of both
+ *   rst S           the drive sends a RST, within S seconds; natively only
  *   quiet           the drive sends nothing for 0.1 s
  *   wait S          S seconds pass; more than 2 natively only
  *

@@ -497,6 +497,54 @@ static const struct conf_test tests[] = {
         .text = IW_OPEN
         "f> 41 47 00000000 00000002 00000001 00000000 21030300 0040 4143 z16\n"
         "< fin\n"),
+    CONF_TEST("terminate.window-0", "RFC 5040 6.2",
+              "end a connection whose host has no room for the Terminate",
+              iwarp_script_run, .needs = CONF_NEEDS_CONTROL,
+              .is_malformed = true,
+              .text = IW_OPEN "window 0\n"
+                              "f> 41 49 00000000 00000000 00000001 00000000\n"
+                              "rst 3\n"),
+    CONF_TEST("terminate.behind-a-read", "RFC 5040 6.2",
+              "end a connection whose host takes nothing that comes before the "
+              "Terminate",
+              iwarp_script_run, .needs = CONF_NEEDS_CONTROL,
+              .is_malformed = true,
+              .text = IW_OPEN
+              "window 0\n"
+              "f> 41 43 00000000 00000000 00000001 00000000 7f 40 0100 01 z19 "
+              "00000000 88880102 000400 12345678 40 0000 0000 1f00 00 z17\n"
+              "wait 1\n"
+              "f> 41 49 00000000 00000000 00000002 00000000\n"
+              "rst 3\n"),
+    CONF_TEST("terminate.no-fin", "RFC 5040 6.2",
+              "end a connection whose host takes the Terminate and never "
+              "closes",
+              iwarp_script_run, .needs = CONF_NEEDS_CONTROL,
+              .is_malformed = true,
+              .text = IW_OPEN
+              "f> 41 49 00000000 00000000 00000001 00000000\n"
+              "f< 41 47 00000000 00000002 00000001 00000000 0206 c000 0012 41 "
+              "49 00000000 00000000 00000001 00000000\n"
+              "< fin\n"
+              "rst 8\n"),
+    CONF_TEST("terminate.host-no-fin", "RFC 5040 6.3",
+              "end a connection whose host sends a Terminate and never closes",
+              iwarp_script_run, .needs = CONF_NEEDS_CONTROL,
+              .is_malformed = true,
+              .text = IW_OPEN
+              "f> 41 47 00000000 00000002 00000001 00000000 02060000\n"
+              "< fin\n"
+              "rst 8\n"),
+    CONF_TEST("terminate.host-window-0", "RFC 5040 6.3",
+              "end a connection whose host sends a Terminate and has no room",
+              iwarp_script_run, .needs = CONF_NEEDS_CONTROL,
+              .is_malformed = true,
+              .text = IW_OPEN
+              "window 0\n"
+              "f> 41 43 00000000 00000000 00000001 00000000 7f 40 0100 01 z19 "
+              "00000000 88880102 000400 12345678 40 0000 0000 1f00 00 z17\n"
+              "f> 41 47 00000000 00000002 00000001 00000000 02060000\n"
+              "rst 8\n"),
     CONF_TEST("terminate.nothing-after", "RFC 5040 6.2",
               "execute nothing after a fault", iwarp_script_run,
               .needs = CONF_NEEDS_CONTROL, .is_malformed = true,

@@ -470,6 +470,28 @@ static void test_a_terminate_waits_two_seconds_for_its_ack(void **state)
     iw_expect_event(side, RDMA_EVENT_QP_FATAL, VERBS_WC_BAD_RESPONSE);
 }
 
+/* A peer that takes a byte now and then has no more time than a silent one. */
+static void test_acknowledged_bytes_give_a_terminate_no_more_time(void **state)
+{
+    const struct ddp wrong = iw_send_ddp(9, 0, true);
+    uint64_t due_ns;
+
+    (void)state;
+    iw_raw(bed);
+    bed->holds_acks = true;
+    iw_give_fpdu(bed, &wrong, zeros, 1);
+    due_ns = iwarp_engine_ops.deadline(&side->iwarp);
+    for (uint32_t i = 1; i < 8; i++) {
+        iwarp_acked(&side->iwarp, IW_SLOT, 1,
+                    bed->now_ns + i * UINT64_C(250000000));
+        assert_int_equal(iwarp_engine_ops.deadline(&side->iwarp), due_ns);
+    }
+    iwarp_engine_ops.timer(&side->iwarp, due_ns);
+    assert_int_equal(iw_state(side), VERBS_QPS_ERROR);
+    iw_run(bed);
+    assert_true(side->has_rst && !side->is_attached);
+}
+
 /* What was announced before it may still be fetched again. */
 static void test_nothing_is_flushed_before_the_terminate_has_come(void **state)
 {
