@@ -72,6 +72,7 @@
     X(nvme_endurance) \
     X(nvme_lba_status) \
     X(aoe_disk) \
+    X(aoe_flood) \
     X(limits_budget) \
     X(limits_queue) \
     X(limits_peer) \

@@ -10,15 +10,9 @@
  */
 #include <string.h>
 
-#include "net_lib.h"
+#include "aoe_lib.h"
 
-enum {
-    HEADER = 14, /* of Ethernet */
-    SECTOR = 512,
-    DATA = 22, /* where data begins, after the headers of AoE and ATA */
-    STATION = 2,
-    FRAME_MIN = 60,
-};
+enum { SECTOR = AOE_SECTOR, STATION = 2 };
 
 static const uint8_t discover[] = {
     0x10, 0x00, 0xff, 0xff, 0xff, 0x01, 0x00, 0x00, 0x00,
@@ -71,33 +65,12 @@ static const uint8_t write_28_done[] = {
 
 /* ---- Frames. */
 
-/* An answer of AoE. */
-static bool is_answer(const struct packet *packet, const void *ctx)
-{
-    (void)ctx;
-    return packet->port == 0 && packet->frame[12] == 0x88 &&
-           packet->frame[13] == 0xa2 && packet->len_bytes > HEADER &&
-           (packet->frame[HEADER] & 0x08) != 0;
-}
-
 /* Send literal bytes, and data after them, from the station. */
 static void send_literal(struct conf *conf, const uint8_t *bytes, size_t len,
                          const uint8_t *data, size_t data_len)
 {
-    const struct conf_peer *peer = conf_peer(conf, STATION, 0);
-    uint8_t frame[HEADER + DATA + 2 * SECTOR + 8] = {0};
-
-    conf_check(conf, HEADER + len + data_len <= sizeof(frame), "it fits");
-    memcpy(frame, conf_target(conf)->ports[0].mac.bytes, 6);
-    memcpy(frame + 6, peer->mac.bytes, 6);
-    frame[12] = 0x88;
-    frame[13] = 0xa2;
-    memcpy(frame + HEADER, bytes, len);
-    if (data_len != 0) {
-        memcpy(frame + HEADER + len, data, data_len);
-    }
-    len += HEADER + data_len;
-    conf_send_frame(conf, 0, frame, len < FRAME_MIN ? FRAME_MIN : len, 0);
+    aoe_send(conf, conf_peer(conf, STATION, 0)->mac.bytes, bytes, len, data,
+             data_len);
 }
 
 #define SEND(conf, literal)                                                    \
@@ -109,17 +82,17 @@ static const uint8_t *take_literal(struct conf *conf, const char *what,
                                    const uint8_t *bytes, size_t len,
                                    size_t data_len)
 {
-    const struct packet *packet = conf_take(conf, what, is_answer, NULL);
-    size_t least = HEADER + len + data_len;
+    const struct packet *packet = conf_take(conf, what, aoe_is_answer, NULL);
+    size_t least = AOE_AT + len + data_len;
 
     conf_same(conf, "the receiver's address", packet->frame,
               conf_peer(conf, STATION, 0)->mac.bytes, 6);
     conf_same(conf, "the sender's address", packet->frame + 6,
               conf_target(conf)->ports[0].mac.bytes, 6);
     conf_equal(conf, "the length of the frame", packet->len_bytes,
-               least < FRAME_MIN ? FRAME_MIN : least);
-    conf_same(conf, what, packet->frame + HEADER, bytes, len);
-    return packet->frame + HEADER + len;
+               least < AOE_FRAME_MIN ? AOE_FRAME_MIN : least);
+    conf_same(conf, what, packet->frame + AOE_AT, bytes, len);
+    return packet->frame + AOE_AT + len;
 }
 
 #define TAKE(conf, what, literal, data_len)                                    \
@@ -128,7 +101,7 @@ static const uint8_t *take_literal(struct conf *conf, const char *what,
 /* Everything that was sent was read, and no answer came. */
 static void expect_silence(struct conf *conf)
 {
-    net_expect_none(conf, 0, "answer of AoE", is_answer, NULL);
+    net_expect_none(conf, 0, "answer of AoE", aoe_is_answer, NULL);
 }
 
 /* Send a request with a byte changed, to which an error answers. */
@@ -146,46 +119,13 @@ static void expect_refused(struct conf *conf, unsigned int at, uint8_t value,
     TAKE(conf, "an error", answer, 0);
 }
 
-/* ---- The setting. */
-
-static void set_export(struct conf *conf, const char *exported,
-                       const char *shelf)
-{
-    conf_console(conf, "config discard");
-    conf_console(conf, exported);
-    conf_console(conf, shelf);
-    conf_check(conf, strstr(conf_console(conf, "config save"), "error") == NULL,
-               "the drive does not save the configuration");
-    conf_reset(conf);
-    conf_flush(conf);
-    net_settle(conf, 0);
-}
-
-static void start_aoe(struct conf *conf)
-{
-    conf_needs_ip(conf, 0, false);
-    conf_needs_block(conf);
-    if (strstr(conf_console(conf, "config"), "\naoe.export ") == NULL) {
-        conf_not_applicable(conf, "the console has no setting aoe.export");
-    }
-    set_export(conf, "config set aoe.export 1", "config set aoe.shelf 1");
-}
-
-static void finish_aoe(struct conf *conf)
-{
-    if (!conf_target(conf)->is_virtual) {
-        set_export(conf, "config set aoe.export none",
-                   "config set aoe.shelf 0");
-    }
-}
-
 /* ---- Tests. */
 
 static void literal_disk(struct conf *conf)
 {
     uint8_t data[2 * SECTOR];
 
-    start_aoe(conf);
+    aoe_start(conf);
     SEND(conf, discover);
     TAKE(conf, "the answer to a query to all devices", discovered, 0);
     SEND(conf, identify);
@@ -204,7 +144,7 @@ static void literal_disk(struct conf *conf)
     conf_same(conf, "what was read",
               TAKE(conf, "the end of a read of 28 bits", read_28_done, SECTOR),
               data, SECTOR);
-    finish_aoe(conf);
+    aoe_finish(conf);
 }
 
 static void nvme_beside(struct conf *conf)
@@ -212,7 +152,7 @@ static void nvme_beside(struct conf *conf)
     uint8_t data[2 * SECTOR];
     struct nvme_host *host;
 
-    start_aoe(conf);
+    aoe_start(conf);
     host = conf_connect(conf, &(struct conf_session){.io_queues = 1});
     conf_write(conf, host, 1, 8, 2, 1);
     conf_fill(data, 8, 2, 1);
@@ -225,7 +165,7 @@ static void nvme_beside(struct conf *conf)
     TAKE(conf, "the end of a write", write_ext_done, 0);
     conf_verify(conf, host, 1, 8, 2, 2);
     host_disconnect(host);
-    finish_aoe(conf);
+    aoe_finish(conf);
 }
 
 static void repeated_write(struct conf *conf)
@@ -233,7 +173,7 @@ static void repeated_write(struct conf *conf)
     uint8_t first[2 * SECTOR], newer[2 * SECTOR], other[sizeof(write_ext)];
     uint8_t other_done[sizeof(write_ext_done)];
 
-    start_aoe(conf);
+    aoe_start(conf);
     conf_fill(first, 8, 2, 1);
     conf_fill(newer, 8, 2, 2);
     send_literal(conf, write_ext, sizeof(write_ext), first, sizeof(first));
@@ -249,14 +189,14 @@ static void repeated_write(struct conf *conf)
     conf_same(conf, "the newer data",
               TAKE(conf, "the end of a read", read_ext_done, 2 * SECTOR), newer,
               sizeof(newer));
-    finish_aoe(conf);
+    aoe_finish(conf);
 }
 
 static void disk_errors(struct conf *conf)
 {
     uint8_t beyond[sizeof(read_ext)], aborted[sizeof(read_ext)];
 
-    start_aoe(conf);
+    aoe_start(conf);
     expect_refused(conf, 0, 0x20, 5);  /* version 2 */
     expect_refused(conf, 5, 0x04, 1);  /* a command that does not exist */
     expect_refused(conf, 5, 0xf0, 1);  /* one of a vendor */
@@ -280,7 +220,7 @@ static void disk_errors(struct conf *conf)
     aborted[12] = 0;
     aborted[13] = 0x41;
     TAKE(conf, "the end of an unknown ATA command", aborted, 0);
-    finish_aoe(conf);
+    aoe_finish(conf);
 }
 
 static void send_changed(struct conf *conf, unsigned int at, uint8_t value)
@@ -297,7 +237,7 @@ static void ignored_frames(struct conf *conf)
     uint8_t data[SECTOR] = {0};
     uint8_t all[sizeof(write_ext)];
 
-    start_aoe(conf);
+    aoe_start(conf);
     send_changed(conf, 0, 0x18); /* an answer */
     send_changed(conf, 3, 2);    /* another shelf */
     send_changed(conf, 4, 1);    /* a namespace that is not exported */
@@ -309,7 +249,7 @@ static void ignored_frames(struct conf *conf)
     expect_silence(conf);
     SEND(conf, read_ext);
     TAKE(conf, "the end of a read", read_ext_done, 2 * SECTOR);
-    finish_aoe(conf);
+    aoe_finish(conf);
 }
 
 static void reservation_list(struct conf *conf)
@@ -329,7 +269,7 @@ static void reservation_list(struct conf *conf)
         0x18, 0x00, 0x00, 0x01, 0x00, 0x03, 0x00, 0x00, 0x00, 0x08, 0x02, 0x00,
     };
 
-    start_aoe(conf);
+    aoe_start(conf);
     SEND(conf, reserve); /* for another station */
     TAKE(conf, "the reservation", reserved, 0);
     expect_refused(conf, 9, 0x6a, 6);
@@ -337,7 +277,7 @@ static void reservation_list(struct conf *conf)
     TAKE(conf, "the release", released, 0);
     SEND(conf, read_ext);
     TAKE(conf, "the end of a read", read_ext_done, 2 * SECTOR);
-    finish_aoe(conf);
+    aoe_finish(conf);
 }
 
 static void turned_off(struct conf *conf)
