@@ -46,8 +46,8 @@ function(essd_mbedtls top)
         ${dir}/include ${dir}/library)
     target_compile_definitions(mbedtls_headers INTERFACE
         MBEDTLS_CONFIG_FILE="${top}/firmware/crypto/mbedtls_config.h")
-    set(sources bignum.c bignum_core.c constant_time.c platform_util.c sha256.c
-        sha512.c)
+    set(sources aes.c bignum.c bignum_core.c block_cipher.c constant_time.c gcm.c
+        platform_util.c sha256.c sha512.c)
     list(TRANSFORM sources PREPEND ${dir}/library/)
     essd_foreign_objects(mbedtls mbedtls_headers ${sources})
 endfunction()

@@ -43,6 +43,7 @@ MAY_INCLUDE = {
     # A transport as the drive's main loop sees it.
     "nvmeof/binding.h": ["lib"],
     "nvmeof/auth": ["lib"],
+    "nvmeof/tls": ["lib", "nvmeof/auth"],
     "nvmeof/target": ["lib", "nvmeof/auth", "nvmeof/wire", "nvmeof/limits.h",
                       "storage/block"],
     # The pool of data buffers that all transports use.
@@ -82,7 +83,7 @@ MAY_INCLUDE = {
     "hw-model/watchdog": ["hw-model/core", "hw-model/regs", "lib"],
     "firmware/hal": ["lib"],
     "firmware/loop": ["lib"],
-    "firmware/crypto": ["lib", "nvmeof/auth"],
+    "firmware/crypto": ["lib", "nvmeof/auth", "nvmeof/tls"],
     "firmware/text": ["lib", "firmware/hal", "net/wire", "net/stack"],
     "firmware/settings": ["lib", "firmware/hal", "firmware/store",
                           "firmware/text"],

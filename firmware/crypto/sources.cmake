@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    aead.c
     crypto.c
     dh_groups.c
     dh_power.c

@@ -7,7 +7,6 @@
 #include "lib/crc32.h"
 
 enum {
-    PREFIX_LEN = 10, /* "DHHC-1:01:" */
     CRC_LEN = 4,
     BYTES_MAX = AUTH_HASH_MAX + CRC_LEN,
 };
@@ -58,20 +57,23 @@ static bool is_key_len(size_t len, uint8_t hash)
     return len == 32 || len == 48 || len == 64;
 }
 
-bool auth_key_parse(struct auth_key *key, const char *text)
+/* @param prefix  what the text begins with; the digit of the hash follows, and
+ *                ":" */
+static bool parse_text(struct auth_key *key, const char *text,
+                       const char *prefix, char last_hash)
 {
+    size_t prefix_len = strlen(prefix);
     uint8_t bytes[BYTES_MAX];
     uint8_t hash;
     size_t len;
 
     memset(key, 0, sizeof(*key));
-    if (strnlen(text, PREFIX_LEN) < PREFIX_LEN ||
-        memcmp(text, "DHHC-1:0", 8) != 0 || text[8] < '0' || text[8] > '3' ||
-        text[9] != ':') {
+    if (strncmp(text, prefix, prefix_len) != 0 || text[prefix_len] < '0' ||
+        text[prefix_len] > last_hash || text[prefix_len + 1] != ':') {
         return false;
     }
-    hash = (uint8_t)(text[8] - '0');
-    len = decode_base64(text + PREFIX_LEN, bytes);
+    hash = (uint8_t)(text[prefix_len] - '0');
+    len = decode_base64(text + prefix_len + 2, bytes);
     if (len < CRC_LEN || !is_key_len(len - CRC_LEN, hash) ||
         crc32_update(0, bytes, len - CRC_LEN) !=
             get_le32(bytes + len - CRC_LEN)) {
@@ -80,5 +82,22 @@ bool auth_key_parse(struct auth_key *key, const char *text)
     key->len = (uint8_t)(len - CRC_LEN);
     key->hash = hash;
     memcpy(key->bytes, bytes, key->len);
+    return true;
+}
+
+bool auth_key_parse(struct auth_key *key, const char *text)
+{
+    return parse_text(key, text, "DHHC-1:0", '3');
+}
+
+bool auth_psk_parse(struct auth_key *key, const char *text)
+{
+    if (!parse_text(key, text, "NVMeTLSkey-1:0", '2')) {
+        return false;
+    }
+    if (key->len > 48) {
+        memset(key, 0, sizeof(*key));
+        return false;
+    }
     return true;
 }

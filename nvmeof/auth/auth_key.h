@@ -24,4 +24,12 @@ struct auth_key {
  *          then empty */
 MUST_USE bool auth_key_parse(struct auth_key *key, const char *text);
 
+/**
+ * The same of a pre-shared key for TLS, as `nvme gen-tls-key` prints it:
+ * "NVMeTLSkey-1:", two digits, ":", the key of 32 or 48 bytes and its CRC-32 in
+ * base64, ":".  Hash 0 stands for a key that is used without transformation.
+ * Spec: NVM Express TCP Transport 1.1 section 3.6.1.5.
+ */
+MUST_USE bool auth_psk_parse(struct auth_key *key, const char *text);
+
 #endif

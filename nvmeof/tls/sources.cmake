@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    tls_hello.c
+    tls_keys.c
+    tls_psk.c
+    tls_record.c
+    tls_server.c
+    x25519.c
+)
