@@ -14,6 +14,9 @@ enum {
     PCAP_RECORD_LEN = 16,
     PCAP_LINKTYPE_ETHERNET = 1,
     BURST = 32,
+    OVERHEAD = 24, /* preamble 8, FCS 4, gap 12: IEEE 802.3, 4.4.2 */
+    SHORTEST = 60, /* bytes of a frame without FCS */
+    PS_PER_NS = 1000,
 };
 #define PCAP_MAGIC_NS 0xa1b23c4du
 
@@ -84,6 +87,54 @@ bool cable_write_pcap(const struct cable *cable, const char *path)
     return fclose(file) == 0 && is_ok;
 }
 
+void cable_set_time(struct cable *cable, const struct cable_time *time)
+{
+    for (unsigned int i = 0; i < 2; i++) {
+        ASSERT(cable->lane[i].put == cable->lane[i].get);
+        cable->lane[i].free_ps = 0;
+    }
+    cable->time = *time;
+}
+
+/* The time for which `bytes` occupy the cable. */
+static uint64_t serialisation_ps(const struct cable *cable, uint64_t bytes)
+{
+    return cable->time.speed_mbps == 0
+               ? 0
+               : bytes * 8 * 1000000 / cable->time.speed_mbps;
+}
+
+/* When the sender takes frames again; in the past: now. */
+static uint64_t room_ns(const struct cable_lane *lane)
+{
+    uint64_t fifo_ps =
+        serialisation_ps(lane->cable, lane->cable->time.fifo_bytes);
+
+    return lane->free_ps <= fifo_ps
+               ? 0
+               : (lane->free_ps - fifo_ps + PS_PER_NS - 1) / PS_PER_NS;
+}
+
+static bool has_room(const struct cable_lane *lane)
+{
+    /* Keep one slot free, because a frame may be doubled. */
+    return lane->put - lane->get < CABLE_SLOTS - 1 &&
+           room_ns(lane) <= native_world()->now_ns;
+}
+
+/* Send a frame after those before it. @return when it arrives */
+static uint64_t pass_time(struct cable_lane *lane, uint32_t len_bytes)
+{
+    uint64_t sending_ps =
+        serialisation_ps(lane->cable, MAX(len_bytes, SHORTEST) + OVERHEAD);
+
+    lane->free_ps =
+        MAX(lane->free_ps, native_world()->now_ns * PS_PER_NS) + sending_ps;
+    lane->busy_ps += sending_ps;
+    return (lane->free_ps + PS_PER_NS - 1) / PS_PER_NS +
+           lane->cable->time.delay_ns;
+}
+
 static void gather_frame(struct cable_slot *slot, const struct frame_tx *frame)
 {
     slot->len_bytes = frame_tx_copy(slot->data, frame);
@@ -137,12 +188,12 @@ static unsigned int send_burst(void *ctx, const struct frame_tx *burst,
     for (unsigned int i = 0; i < count; i++) {
         struct cable_slot *slot = slot_at(lane, lane->put);
 
-        /* Keep one slot free, because a frame may be doubled. */
-        if (lane->put - lane->get >= CABLE_SLOTS - 1) {
+        if (!has_room(lane)) {
             lane->was_full = true;
             return i;
         }
         gather_frame(slot, &burst[i]);
+        slot->arrival_ns = pass_time(lane, slot->len_bytes);
         if (lane->cable->is_capturing) {
             capture_frame(lane->cable, slot->data, slot->len_bytes);
         }
@@ -156,9 +207,21 @@ struct frame_sink cable_sink(struct cable *cable, unsigned int end)
     return (struct frame_sink){.ctx = &cable->lane[end], .send = send_burst};
 }
 
-static bool deliver_frame(struct cable_lane *lane)
+/* Tell a sender that had to wait. @return whether there was one */
+static bool offer_room(struct cable_lane *lane)
 {
     const struct cable_plug *from = &lane->cable->plug[lane->from];
+
+    if (!lane->was_full || from->room == NULL || !has_room(lane)) {
+        return false;
+    }
+    lane->was_full = false;
+    from->room(from->ctx);
+    return true;
+}
+
+static bool deliver_frames(struct cable_lane *lane)
+{
     const struct cable_plug *to = &lane->cable->plug[1 - lane->from];
     struct frame_rx burst[BURST];
     unsigned int n = 0;
@@ -169,6 +232,9 @@ static bool deliver_frame(struct cable_lane *lane)
     while (lane->get + n != lane->put && n < BURST) {
         struct cable_slot *slot = slot_at(lane, lane->get + n);
 
+        if (slot->arrival_ns > native_world()->now_ns) {
+            break;
+        }
         if (slot->is_later && lane->put - lane->get == n + 1) {
             /* No frame has followed; the frame waits for one step only. */
             slot->is_later = false;
@@ -190,16 +256,37 @@ static bool deliver_frame(struct cable_lane *lane)
         to->receive(to->ctx, burst, n);
     }
     lane->get += n;
-    if (lane->was_full && from->room != NULL) {
-        lane->was_full = false;
-        from->room(from->ctx);
-    }
     return true;
 }
 
 bool cable_step(struct cable *cable)
 {
-    bool is_busy = deliver_frame(&cable->lane[0]);
+    bool is_busy = false;
 
-    return deliver_frame(&cable->lane[1]) || is_busy;
+    for (unsigned int i = 0; i < 2; i++) {
+        is_busy |= deliver_frames(&cable->lane[i]);
+        is_busy |= offer_room(&cable->lane[i]);
+    }
+    return is_busy;
+}
+
+uint64_t cable_deadline_ns(const struct cable *cable)
+{
+    uint64_t first = NATIVE_NO_DEADLINE;
+
+    for (unsigned int i = 0; i < 2; i++) {
+        const struct cable_lane *lane = &cable->lane[i];
+
+        if (lane->is_held ||
+            cable->time.speed_mbps + cable->time.delay_ns == 0) {
+            continue;
+        }
+        if (lane->put != lane->get) {
+            first = MIN(first, lane->slots[lane->get % CABLE_SLOTS].arrival_ns);
+        }
+        if (lane->was_full && lane->put - lane->get < CABLE_SLOTS - 1) {
+            first = MIN(first, room_ns(lane));
+        }
+    }
+    return first;
 }

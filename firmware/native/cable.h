@@ -2,6 +2,9 @@
 /*
  * A cable between two ports of the native world.  A test can drop, double,
  * delay or change every frame.  All frames are kept for a capture file.
+ *
+ * Frames take no time, or the time of a link with a speed and a delay: see
+ * cable_set_time().
  */
 #ifndef ESSD_NATIVE_CABLE_H
 #define ESSD_NATIVE_CABLE_H
@@ -27,6 +30,7 @@ struct cable_plug {
 };
 
 struct cable_slot {
+    uint64_t arrival_ns; /* when the receiver has the last bit */
     uint32_t len_bytes;
     uint8_t flags;
     bool is_later;
@@ -40,7 +44,16 @@ struct cable_lane { /* one direction */
     bool was_full;
     /* The receiver takes no frames, so that the sender has to wait. */
     bool is_held;
+    uint64_t free_ps; /* when the sender has sent its frames so far */
+    uint64_t busy_ps; /* for which it has sent since the cable was made */
     struct cable_slot *slots;
+};
+
+struct cable_time {
+    uint64_t speed_mbps; /* 0: frames need no time to be sent */
+    uint64_t delay_ns;   /* from the last bit sent to its arrival */
+    /* So much may wait in a sender before it takes no more frames. */
+    uint32_t fifo_bytes;
 };
 
 struct cable {
@@ -48,6 +61,7 @@ struct cable {
     struct cable_lane lane[2]; /* indexed by the sending end */
     bool is_cut;               /* frames are lost, without the ports noticing */
     uint64_t frames;           /* frames sent into both ends so far */
+    struct cable_time time;    /* zeros: frames take no time */
 
     /*
      * Decides about each frame, and may change it.  `number` counts the frames
@@ -71,6 +85,17 @@ void cable_end(struct cable *cable);
 
 void cable_plug_in(struct cable *cable, unsigned int end,
                    const struct cable_plug *plug);
+
+/**
+ * Let frames take time, or none, from now on.  No frame may be under way.  A
+ * frame occupies its direction for its serialisation time, with preamble, FCS
+ * and gap.
+ */
+void cable_set_time(struct cable *cable, const struct cable_time *time);
+
+/** When the next frame arrives, or a sender has room again.
+ *  NATIVE_NO_DEADLINE if frames take no time. */
+uint64_t cable_deadline_ns(const struct cable *cable);
 
 /** The sink for frames that the port at `end` sends. */
 struct frame_sink cable_sink(struct cable *cable, unsigned int end);

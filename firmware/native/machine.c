@@ -355,6 +355,11 @@ static uint64_t node_deadline_ns(void *ctx)
     for (unsigned int i = 0; i < MACHINE_CORES; i++) {
         first = MIN(first, machine->slots[i].deadline_ns);
     }
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        if (machine->owns_cable[i]) {
+            first = MIN(first, cable_deadline_ns(machine->cables[i]));
+        }
+    }
     return first;
 }
 

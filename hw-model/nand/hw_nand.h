@@ -165,6 +165,7 @@ struct hw_nand_die {
 struct hw_nand_channel {
     bool is_busy;
     uint64_t free_ns; /* when its last transfer ended */
+    uint64_t busy_ns; /* of transfers that have ended; not saved */
     uint32_t head;    /* registers that wait for it, first in, first out */
     uint32_t tail;
 };
@@ -217,6 +218,9 @@ void hw_nand_init(struct hw_nand *nand, const struct hw_nand_config *config);
 /** Nanoseconds for which a die of the array has read, programmed or erased
  * since the controller was created; 0 if operations take no time. */
 uint64_t hw_nand_busy_time(const struct hw_nand *nand, uint32_t die);
+
+/** The same of a channel: for commands and data whose transfer has ended. */
+uint64_t hw_nand_channel_time(const struct hw_nand *nand, uint32_t channel);
 
 /** Bytes of memory that an array of this geometry needs in a controller. */
 size_t hw_nand_array_bytes(const struct nand_geometry *geometry);

@@ -10,15 +10,27 @@ static struct hw_nand_op *op_of(struct hw_nand *nand, uint32_t r)
     return &nand->ops[nand->registers[r].op];
 }
 
-/* A state that takes time ends.  Add it to the time for which the die was
- * busy. */
+/* A state that takes time ends.  Add it to the time for which the die or its
+ * channel was busy. */
 static void count_busy(struct hw_nand *nand, uint32_t r, uint64_t end_ns)
 {
     const struct hw_nand_register *reg = &nand->registers[r];
+    uint32_t die = r % HW_NAND_DIES;
 
-    if (reg->state == HW_DIE_BUSY && end_ns > reg->clock_ns) {
-        nand->dies[r % HW_NAND_DIES].busy_ns += end_ns - reg->clock_ns;
+    if (end_ns <= reg->clock_ns) {
+        return;
     }
+    if (reg->state == HW_DIE_BUSY) {
+        nand->dies[die].busy_ns += end_ns - reg->clock_ns;
+    } else if (reg->state == HW_DIE_RECEIVES || reg->state == HW_DIE_SENDS) {
+        nand->channels[die / nand->geometry.dies].busy_ns +=
+            end_ns - reg->clock_ns;
+    }
+}
+
+uint64_t hw_nand_channel_time(const struct hw_nand *nand, uint32_t channel)
+{
+    return nand->channels[channel].busy_ns;
 }
 
 uint64_t hw_nand_busy_time(const struct hw_nand *nand, uint32_t die)

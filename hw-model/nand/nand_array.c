@@ -123,6 +123,13 @@ const struct nand_profile *nand_array_profile(const struct nand_array *array)
     return array->file.profile;
 }
 
+void nand_array_set_times(struct nand_array *array,
+                          const struct nand_profile *profile)
+{
+    ASSERT(profile->planes == array->file.profile->planes);
+    array->file.profile = profile;
+}
+
 const struct nand_generation *nand_array_generation(
     const struct nand_array *array)
 {

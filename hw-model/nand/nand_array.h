@@ -233,6 +233,15 @@ MUST_USE struct nand_array *nand_array_open(
 const struct nand_geometry *nand_array_geometry(const struct nand_array *array);
 const struct nand_profile *nand_array_profile(const struct nand_array *array);
 
+/**
+ * Use other times than those of the part, for experiments.  Only times may
+ * differ.
+ *
+ * @param profile  outlives the array
+ */
+void nand_array_set_times(struct nand_array *array,
+                          const struct nand_profile *profile);
+
 /** A request to the back-end has ended. @param result  0 or -errno */
 void nand_array_io_done(struct nand_array *array, uint32_t id, int result);
 

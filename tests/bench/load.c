@@ -119,7 +119,9 @@ static bool load_is_done(void *ctx)
 static void create_nodes(struct load *load)
 {
     struct native_drive_config drive = {
-        .node = {.number = 1, .ipv4 = {0x0a000001}},
+        .node = {.number = 1,
+                 .ipv4 = {0x0a000001},
+                 .mtu_bytes = load->mtu_bytes},
         .medium = &load->medium,
         .cache_bytes = CACHE_BYTES,
         .nand_flash = load->nand,
@@ -127,7 +129,8 @@ static void create_nodes(struct load *load)
         .flash_is_realtime = load->flash_is_realtime,
         .flash_is_batched = true, /* like the block medium */
     };
-    struct native_node_config host = {.number = 2, .ipv4 = {0x0a000002}};
+    struct native_node_config host = {
+        .number = 2, .ipv4 = {0x0a000002}, .mtu_bytes = load->mtu_bytes};
 
     native_world_init(&load->world);
     medium_init(&load->medium, LOAD_MEDIUM_BYTES);

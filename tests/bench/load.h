@@ -46,6 +46,7 @@ struct load {
     bool has_paths;    /* all controllers belong to one host */
     uint8_t pi_format; /* LBA format 2 or 3, with protection information of type
                         * 1 and PRACT; 0: no protection information */
+    uint16_t mtu_bytes;      /* of the cable; 0: 1500 */
     uint64_t capacity_bytes; /* that hosts see; 0: as much as the medium has */
     uint64_t span_bytes;     /* how much of the medium is used */
     uint64_t seed;           /* of LOAD_RANDOM; 0: 1 */

@@ -28,7 +28,8 @@ from essd import cli
 from essd.api.report import Report
 from essd.base import paths, show
 from essd.bench import (base as bench_base, bench, compare as bench_compare, contest,
-                        growth as bench_growth, native as bench_native, turns as bench_turns)
+                        growth as bench_growth, native as bench_native, paper as bench_paper,
+                        turns as bench_turns)
 from essd.conform import conform, results as conform_results
 from essd.debug import crash, reflash
 from essd.drive import bmc
@@ -165,6 +166,17 @@ def test_the_fields_of_firmware_are_those_that_are_documented(
     monkeypatch.setattr(firmware_update, "drive_file", lambda _: tmp_path / "flash.img")
     monkeypatch.setattr(firmware_update, "is_on", lambda _: False)
     check("firmware list", run("firmware", "list", "--json"))
+
+
+def test_the_fields_of_paper_are_those_that_are_documented(lab, monkeypatch) -> None:
+    row: dict[str, Any] = {key: 1 for key in (
+        "ios", "iops", "mb_s", "virtual_s", "instructions", "write_amplification", "mean_ns",
+        "max_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "digest")}
+    row |= {"busy": {"hart": 0.5}, "over_time": [1], "histogram": {
+        "unit": "ns", "significant_digits": 2, "counts": [[1, 1]]}}
+    monkeypatch.setattr(bench_paper, "run", lambda _settings: {
+        "base": {one.name: {"row": one.name, **row} for one in bench_paper.ROWS}})
+    check("paper", run("paper", "--json"))
 
 
 def test_the_fields_of_conform_are_those_that_are_documented(lab, monkeypatch) -> None:

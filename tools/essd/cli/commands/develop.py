@@ -186,6 +186,27 @@ def compare(host_kind: Annotated[str, typer.Option(
 
 
 @command(DEVELOP)
+def paper(profile: Annotated[str, typer.Option(
+              metavar="NAME|FILE.toml", help="The constants: of a profile that comes with "
+              "essd, or of a file with the same keys.")] = "samsung-2021",
+          seed: Annotated[int, typer.Option(
+              help="Seed of the flash's errors and of random addresses.")] = 1,
+          mtu: Annotated[int, typer.Option(help="MTU of the link.")] = 1500,
+          small: Annotated[bool, typer.Option(
+              "--small", help="A drive with 4 dies, for seconds; its figures are not those of "
+                              "the white paper's drive.")] = False,
+          as_json: AsJson = False,
+          ) -> None:
+    """Measure the white paper's four rows in virtual time.
+
+    Prints the drive's figures beside the paper's.  The same options print the same bytes on
+    every computer that has the same compiler.
+    """
+    from ...bench import paper as paper_module
+    paper_module.command(profile, seed, mtu, small, as_json)
+
+
+@command(DEVELOP)
 def test(every: Annotated[bool, typer.Option(
              "--all", help="Run the long tests too.")] = False,
          only: Annotated[list[str] | None, typer.Option(
