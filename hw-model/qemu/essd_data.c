@@ -107,6 +107,11 @@ static void essd_data_flush(unsigned int at_least)
     }
 }
 
+void essd_data_send_now(void)
+{
+    essd_data_flush(1);
+}
+
 void essd_data_enter(void)
 {
     data.depth++;

@@ -54,6 +54,13 @@ void essd_data_leave(void);
  */
 void essd_data_leave_write(void);
 
+/*
+ * Pass the batched frames to the netdevs now.  They have left the drive
+ * already: call this before anything that the other end must not notice
+ * earlier, such as the end of the power or of a link.
+ */
+void essd_data_send_now(void);
+
 /* Whether the caller is between an enter and its leave. */
 bool essd_data_is_inside(void);
 

@@ -9,8 +9,8 @@
  *  + property "rules", read-only: the rules with their counters
  *
  * Rules are not saved with the machine, and a reset keeps them.  A rule that
- * cuts the power ends this process by SIGKILL, which is what a power cut is
- * here.  If the board has capacitors, the firmware can use their power first.
+ * cuts the power ends this process: see essd_sysctl_end_power().  If the board
+ * has capacitors, the firmware can use their power first.
  */
 #include "qemu/osdep.h"
 #include "essd_faults.h"
@@ -67,8 +67,7 @@ void essd_faults_power_cut(void *ctx, uint32_t id)
         essd_sysctl_fail_power(sysctl);
         return;
     }
-    kill(getpid(), SIGKILL);
-    abort();
+    essd_sysctl_end_power();
 }
 
 static void essd_faults_add(Object *obj, const char *value, Error **errp)

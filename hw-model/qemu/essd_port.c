@@ -141,6 +141,8 @@ static void essd_port_link_changed(void *ctx, bool is_up)
     EssdPortState *s = ctx;
 
     trace_essd_port_link(s->index, is_up);
+    /* Who hears of the change may end the other end's link. */
+    essd_data_send_now();
     if (s->lag) {
         essd_lag_link_changed(s->lag, s->index, is_up);
     }

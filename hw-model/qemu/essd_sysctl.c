@@ -21,6 +21,8 @@
 #include "system/runstate.h"
 #include "trace.h"
 
+#include "essd_data.h"
+
 #define CHIP_VERSION_MAJOR 1
 #define CHIP_VERSION_MINOR 0
 
@@ -140,11 +142,12 @@ static void reset_machine(EssdSysctlState *s, uint32_t value)
     qemu_system_reset_request(SHUTDOWN_CAUSE_GUEST_RESET);
 }
 
-/* Switch the power off: nothing that is in progress is completed. */
-static void end_power(void)
+void essd_sysctl_end_power(void)
 {
+    essd_data_send_now();
     trace_essd_sysctl_power_end();
     kill(getpid(), SIGKILL);
+    abort();
 }
 
 static void essd_sysctl_write(void *opaque, hwaddr offset, uint64_t value,
@@ -162,7 +165,7 @@ static void essd_sysctl_write(void *opaque, hwaddr offset, uint64_t value,
         break;
     case A_SYSCTL_POWER_DONE:
         if (s->is_failing && (value & 1)) {
-            end_power();
+            essd_sysctl_end_power();
         }
         break;
     case A_SYSCTL_HART_ENTRY_LO:
@@ -214,7 +217,7 @@ static void look_at_power(void *opaque)
 
     if (countdown_look(&s->power, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL),
                        true)) {
-        end_power();
+        essd_sysctl_end_power();
     } else {
         timer_mod(s->power_timer, countdown_deadline_ns(&s->power));
     }

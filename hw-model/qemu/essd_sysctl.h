@@ -64,4 +64,11 @@ struct EssdSysctlState {
 /* Make the power of a board with capacitors fail.  It has not failed yet. */
 void essd_sysctl_fail_power(EssdSysctlState *s);
 
+/*
+ * Switch the power off, which ends this process: the only function that does.
+ * Frames that have left the drive are passed on; nothing else that is in
+ * progress is completed.
+ */
+G_NORETURN void essd_sysctl_end_power(void);
+
 #endif

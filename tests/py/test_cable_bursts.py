@@ -56,8 +56,8 @@ class Sender:
     def asleep(self) -> bool:
         return self.machine.read(0x20100, 4) != bytes(4)
 
-    def post(self, count: int) -> None:
-        """Send with one doorbell; return when all have left, or the link is blocked."""
+    def put(self, count: int) -> None:
+        """Put frames into the ring, without a doorbell."""
         machine = self.machine
         for number in range(self.posted, self.posted + count):
             at = TX_DATA + SLOT * (number % TX_RING)
@@ -66,6 +66,11 @@ class Sender:
                           struct.pack("<QII", DRAM + at, LEN, 0))
         self.posted += count
         machine.write(0x20080, struct.pack("<I", self.posted))
+
+    def post(self, count: int) -> None:
+        """Send with one doorbell; return when all have left, or the link is blocked."""
+        machine = self.machine
+        self.put(count)
         machine.write32(PORT0 + 0x120, 1)
         machine.wait(lambda: sent(machine) == self.posted or not self.asleep(),
                      "the port did not read the doorbell")

@@ -6,6 +6,8 @@ the hart executes instructions, or has no thread of its own.  Hart 0 executes
 tests/soc/main.c, while the test programs the devices over qtest.
 """
 
+import json
+import signal
 import socket
 import struct
 import time
@@ -17,21 +19,25 @@ import test_cable_bursts
 import test_port_media
 import test_rnic
 from test_cable_stream import is_listening, sent
-from test_port_media import MIB, Machine
+from test_port_media import MEDIA, MIB, PORT0, READ, Machine, MediaQueue
 from test_rnic import DATA, Rnic, start_rnic
 from test_soc import qemu, trial  # noqa: F401
 
 from essd.build import fw_build
 from essd.storage import flash as fl
 
-IDLE, HANG, COMPUTE = 0, 3, 10      # the straps, for tests/soc/main.c
+IDLE, HANG, COMPUTE, WRITES = 0, 3, 10, 11      # the straps, for tests/soc/main.c
 WATCHDOG = 0x10002000
 TCG = ("-accel", "tcg")
 SINGLE = ("-accel", "tcg,thread=single")
 ICOUNT = ("-accel", "tcg", "-icount", "shift=3")
+LIST = 0x80000000 + (112 << 20)     # of the register writes for WRITES
+DOORBELL = 0x120
 OTHERS_DRAM = 0x80000000 + (128 << 20)      # above what tests/soc/main.c uses
 FRAMES = 1000
 ROUNDS = 20
+SENT = 4
+POWER_DONE = 0x1000104c
 BURSTS = 60
 
 
@@ -195,3 +201,84 @@ def test_two_drives_flood_each_other(run) -> None:
             sender.post(test_cable_bursts.TX_RING)
     for sender in senders:
         sender.machine.wait(lambda s=sender: sent(s.machine) == s.posted, "the last are sent")
+
+
+def let_hart_write(machine: Machine, *writes: tuple[int, int]) -> None:
+    """Hart 0 writes these registers, and then executes instructions.
+
+    It looks after the cables at the first write, so that the next ones find a batch that
+    waits for more frames.
+    """
+    writes = ((test_rnic.RNIC + test_rnic.IRQ_ENABLE, 0), *writes)
+    data = b"".join(struct.pack("<II", *write) for write in writes)
+    machine.do(f"write {LIST + 4:#x} {len(data)} 0x{data.hex()}")
+    machine.write32(LIST, len(writes))
+
+
+def ready_to_send(machine: Machine, count: int) -> test_cable_bursts.Sender:
+    """The port has frames in its ring, and waits for the doorbell."""
+    machine.cable = Cable(machine)
+    test_cable_bursts.start_port(machine)
+    sender = test_cable_bursts.Sender(machine)
+    machine.wait(sender.asleep, "the port waits for a doorbell")
+    sender.put(count)
+    return sender
+
+
+def power_ends_by_a_rule(machine: Machine) -> tuple[int, int]:
+    """Return the register write that cuts the power."""
+    machine.ask("qom-set", path="/machine/faults", property="add",
+                value="id=1 site=media do=power-cut argument=0")
+    queue = MediaQueue(machine)
+    machine.wait(lambda: machine.read(queue.PAGE + 0xc0, 1) == b"\1", "sleep")
+    machine.write(queue.COMMANDS, struct.pack(
+        "<BBHIQQQQII", READ, 0, 1, 8, 0, 0, 0, OTHERS_DRAM + queue.DATA, 4096, 0))
+    machine.write(queue.PAGE, struct.pack("<I", 1))
+    return MEDIA + DOORBELL, 1
+
+
+def power_ends_with_the_capacitors(machine: Machine) -> tuple[int, int]:
+    machine.ask("qom-set", path="/machine/sysctl", property="power-fail", value=True)
+    return POWER_DONE, 1
+
+
+@pytest.mark.parametrize("end", [power_ends_by_a_rule, power_ends_with_the_capacitors])
+def test_frames_that_were_sent_before_the_power_ends_arrive(run, end) -> None:
+    machine = run(WRITES, "-machine", "plp=" + (
+        "on" if end is power_ends_with_the_capacitors else "off"))
+    ready_to_send(machine, SENT)
+    let_hart_write(machine, (PORT0 + DOORBELL, 1), end(machine))
+    assert machine.process.wait(60) == -signal.SIGKILL
+    for number in range(SENT):
+        assert machine.cable.recv(0) == test_cable_bursts.frame(number)
+
+
+def test_frames_that_were_sent_before_a_rule_of_the_cable_cuts_the_power_arrive(run) -> None:
+    machine = run(IDLE)
+    ready_to_send(machine, SENT)
+    machine.ask("qom-set", path="/machine/faults", property="add",
+                value=f"id=1 site=wire do=power-cut argument=0 nth={SENT}")
+    machine.qtest.write(f"writel {PORT0 + DOORBELL:#x} 1\n")
+    machine.qtest.flush()
+    assert machine.process.wait(60) == -signal.SIGKILL
+    for number in range(SENT - 1):
+        assert machine.cable.recv(0) == test_cable_bursts.frame(number)
+    assert machine.cable.socket.recv(1) == b""
+
+
+def test_frames_arrive_before_others_hear_that_the_link_is_down(run) -> None:
+    machine = run(WRITES)
+    sender = ready_to_send(machine, SENT)
+    for link in range(ROUNDS):
+        let_hart_write(machine, (PORT0 + DOORBELL, 1), (PORT0 + 0x1c, 25000 << 8 | 1 << 4))
+        for line in machine.qmp:
+            event = json.loads(line)
+            if event.get("event") == "ESSD_PORT_LINK" and not event["data"]["up"]:
+                break
+        machine.cable.settimeout(0)
+        for number in range(sender.posted - SENT, sender.posted):
+            assert machine.cable.recv(0) == test_cable_bursts.frame(number), link
+        machine.write32(PORT0 + 0x1c, 25000 << 8 | 1 << 4 | 1)
+        machine.wait(lambda: machine.read32(PORT0 + 0x18) & 1 == 1, "link")
+        machine.wait(sender.asleep, "the port waits for a doorbell")
+        sender.put(SENT)

@@ -37,6 +37,7 @@ enum trial { /* chosen by the straps */
              TRY_RANDOM = 8,
              TRY_SPI_DMA = 9,
              TRY_COMPUTE = 10,
+             TRY_WRITES = 11,
 };
 
 #define WATCHDOG_PERIOD_US 1000000
@@ -45,6 +46,9 @@ enum trial { /* chosen by the straps */
 #define UART_IER           (SOC_UART_BASE + 1)
 #define UART_IIR           (SOC_UART_BASE + 2)
 #define HART_RUNNING       0x1a2b3c4d
+/* Here a test says which registers to write: see try_writes(). */
+#define WRITES_ADDR (SOC_DRAM_BASE + 0x07000000)
+#define WRITES_MAX  8
 
 struct soc {
     struct uart uart;
@@ -249,6 +253,35 @@ static __attribute__((noinline)) void compute_number(uint32_t *number)
     __asm__ volatile("" ::: "memory");
 }
 
+struct writes {
+    uint32_t count; /* the last word that a test writes; back to 0 when done */
+    struct {
+        uint32_t addr;
+        uint32_t value;
+    } list[WRITES_MAX];
+};
+
+/*
+ * Write registers whenever a test asks for it, and execute instructions in
+ * between: without waiting for an interrupt, and without a function that
+ * returns.
+ */
+static void try_writes(void)
+{
+    volatile struct writes *writes = (volatile struct writes *)WRITES_ADDR;
+
+    for (;;) {
+        uint32_t count = writes->count;
+
+        for (uint32_t i = 0; i < MIN(count, (uint32_t)WRITES_MAX); i++) {
+            mmio_write32(writes->list[i].addr, writes->list[i].value);
+        }
+        if (count != 0) {
+            writes->count = 0;
+        }
+    }
+}
+
 static void try_once(enum trial trial)
 {
     switch (trial) {
@@ -269,6 +302,10 @@ static void try_once(enum trial trial)
         for (uint32_t number = 0;;) {
             compute_number(&number);
         }
+    case TRY_WRITES:
+        log_flush(&soc.log);
+        try_writes();
+        break;
     case TRY_RESET:
         log_flush(&soc.log);
         sysctl_reset(&soc.sysctl, SYSCTL_RESET_SOFTWARE);
