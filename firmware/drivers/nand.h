@@ -158,6 +158,27 @@ static inline struct nand_done nand_parse_completion(const uint8_t *entry)
 }
 
 /**
+ * Do the same as nand_entry_read(), with addresses for the controller instead
+ * of pointers; 0: nowhere.  A caller that knows how its pointers become such
+ * addresses needs no hal_dma_addr() for each unit.
+ */
+static inline void nand_entry_read_at(uint8_t *entry,
+                                      const struct nand_place *place,
+                                      uint64_t data, uint16_t offset_bytes,
+                                      uint16_t len_bytes, uint64_t meta,
+                                      bool more)
+{
+    dma_store64(entry, NAND_ENTRY_DATA, data);
+    dma_store64(entry, NAND_ENTRY_META, meta);
+    dma_store64(entry, NAND_ENTRY_OFFSET,
+                (uint64_t)offset_bytes | (uint64_t)len_bytes << 16 |
+                    (uint64_t)place->wordline << 32 |
+                    (uint64_t)place->plane << 48 | (uint64_t)place->page << 56);
+    dma_store64(entry, NAND_ENTRY_UNIT,
+                (uint64_t)place->unit | (more ? NAND_ENTRY_MORE << 8 : 0));
+}
+
+/**
  * Write an entry of a READ.  The metadata of the unit goes to `meta` (64
  * bytes), or nowhere if it is NULL; the same for `data`.
  *
@@ -170,14 +191,26 @@ static inline void nand_entry_read(uint8_t *entry,
                                    uint16_t offset_bytes, uint16_t len_bytes,
                                    void *meta, bool more)
 {
-    dma_store64(entry, NAND_ENTRY_DATA, nand_dma_addr_or_zero(data));
-    dma_store64(entry, NAND_ENTRY_META, nand_dma_addr_or_zero(meta));
-    dma_store64(entry, NAND_ENTRY_OFFSET,
-                (uint64_t)offset_bytes | (uint64_t)len_bytes << 16 |
-                    (uint64_t)place->wordline << 32 |
-                    (uint64_t)place->plane << 48 | (uint64_t)place->page << 56);
-    dma_store64(entry, NAND_ENTRY_UNIT,
-                (uint64_t)place->unit | (more ? NAND_ENTRY_MORE << 8 : 0));
+    nand_entry_read_at(entry, place, nand_dma_addr_or_zero(data), offset_bytes,
+                       len_bytes, nand_dma_addr_or_zero(meta), more);
+}
+
+/** The same as nand_entry_program(), with addresses for the controller instead
+ * of pointers.  @param meta  0: the metadata is FFh */
+static inline void nand_entry_program_at(uint8_t *entry, uint64_t data,
+                                         uint64_t meta,
+                                         const uint8_t system[NAND_SYSTEM_LEN])
+{
+    uint64_t words[NAND_SYSTEM_LEN / sizeof(uint64_t)];
+
+    dma_store64(entry, NAND_ENTRY_DATA, data);
+    dma_store64(entry, NAND_ENTRY_META, meta);
+    dma_store64(entry, NAND_ENTRY_OFFSET, (uint64_t)NAND_DATA_LEN << 16);
+    dma_store64(entry, NAND_ENTRY_UNIT, 0);
+    memcpy(words, __builtin_assume_aligned(system, sizeof(words[0])),
+           sizeof(words));
+    dma_store64(entry, NAND_ENTRY_SYSTEM, words[0]);
+    dma_store64(entry, NAND_ENTRY_SYSTEM + sizeof(words[0]), words[1]);
 }
 
 /**
@@ -189,16 +222,8 @@ static inline void nand_entry_program(uint8_t *entry, const void *data,
                                       const void *meta,
                                       const uint8_t system[NAND_SYSTEM_LEN])
 {
-    uint64_t words[NAND_SYSTEM_LEN / sizeof(uint64_t)];
-
-    dma_store64(entry, NAND_ENTRY_DATA, hal_dma_addr(data));
-    dma_store64(entry, NAND_ENTRY_META, nand_dma_addr_or_zero(meta));
-    dma_store64(entry, NAND_ENTRY_OFFSET, (uint64_t)NAND_DATA_LEN << 16);
-    dma_store64(entry, NAND_ENTRY_UNIT, 0);
-    memcpy(words, __builtin_assume_aligned(system, sizeof(words[0])),
-           sizeof(words));
-    dma_store64(entry, NAND_ENTRY_SYSTEM, words[0]);
-    dma_store64(entry, NAND_ENTRY_SYSTEM + sizeof(words[0]), words[1]);
+    nand_entry_program_at(entry, hal_dma_addr(data),
+                          nand_dma_addr_or_zero(meta), system);
 }
 
 /** Read what the controller wrote into an entry of a READ. */

@@ -54,8 +54,18 @@ static uint8_t *op_list(const struct nand_seam *seam, uint32_t cookie)
     return seam->lists + (size_t)cookie * FTL_OP_UNITS * NAND_ENTRY_LEN;
 }
 
-static void write_read_entry(uint8_t *entry, const struct ftl_flash_op *op,
-                             const struct ftl_flash_unit *unit)
+/* The controller's address of memory of the translation layer or of a host's
+ * request, all of which is in the DRAM; 0 for NULL. */
+static inline uint64_t memory_addr(const struct nand_seam *seam,
+                                   const void *memory)
+{
+    return memory != NULL ? (uintptr_t)memory + seam->move_list.addr_offset : 0;
+}
+
+static inline void write_read_entry(const struct nand_seam *seam,
+                                    uint8_t *entry,
+                                    const struct ftl_flash_op *op,
+                                    const struct ftl_flash_unit *unit)
 {
     const struct nand_place place = {
         .wordline = op->wordline,
@@ -64,29 +74,65 @@ static void write_read_entry(uint8_t *entry, const struct ftl_flash_op *op,
         .unit = unit->unit,
     };
 
-    nand_entry_read(entry, &place, unit->data, unit->offset, unit->length,
-                    unit->meta, unit->more);
+    nand_entry_read_at(entry, &place, memory_addr(seam, unit->data),
+                       unit->offset, unit->length,
+                       memory_addr(seam, unit->meta), unit->more);
 }
 
 /* This is not inline, so that a read of one unit need not save the registers
  * that the loop uses. */
 static __attribute__((noinline)) void write_read_entries(
-    uint8_t *entry, const struct ftl_flash_op *op)
+    const struct nand_seam *seam, uint8_t *entry, const struct ftl_flash_op *op)
 {
     for (unsigned int i = 0; i < op->num_units; i++) {
-        write_read_entry(entry + (size_t)i * NAND_ENTRY_LEN, op, &op->units[i]);
+        write_read_entry(seam, entry + (size_t)i * NAND_ENTRY_LEN, op,
+                         &op->units[i]);
     }
 }
 
 static __attribute__((noinline)) void write_program_entries(
-    uint8_t *entry, const struct ftl_flash_op *op)
+    const struct nand_seam *seam, uint8_t *entry, const struct ftl_flash_op *op)
 {
     const struct ftl_flash_unit *end = op->units + op->num_units;
 
     for (const struct ftl_flash_unit *unit = op->units; unit != end; unit++) {
-        nand_entry_program(entry, unit->data, unit->meta, unit->system);
+        nand_entry_program_at(entry, memory_addr(seam, unit->data),
+                              memory_addr(seam, unit->meta), unit->system);
         entry += NAND_ENTRY_LEN;
     }
+}
+
+/* The controller's address of the entries of an operation. */
+static inline uint64_t list_addr(const struct nand_seam *seam, uint32_t cookie)
+{
+    return seam->lists_addr + (uint64_t)(op_list(seam, cookie) - seam->lists);
+}
+
+/* Submit a read of one unit.  Most operations are such reads. */
+static bool submit_read_of_unit(struct nand_seam *seam,
+                                const struct ftl_flash_op *op)
+{
+    const struct nand_command command = {
+        .opcode = NAND_CMD_READ,
+        .channel = (uint8_t)(op->die / seam->dies),
+        .die = (uint8_t)(op->die % seam->dies),
+        .planes = op->planes,
+        .urgent = op->is_urgent,
+        .block = {op->block, op->block, op->block, op->block},
+        .wordline = op->wordline,
+        .entries = 1,
+        .cookie = op->cookie,
+        .tag = op->tag,
+    };
+
+    write_read_entry(seam, op_list(seam, op->cookie), op, op->units);
+    seam->ops[op->cookie] = (struct nand_seam_op){
+        .flash = op,
+        .is_read = true,
+        .wants_system = op->units[0].system != NULL,
+    };
+    return nand_submit_with_list(seam->nand, &command,
+                                 list_addr(seam, op->cookie));
 }
 
 static bool submit_command(struct nand_seam *seam,
@@ -105,25 +151,22 @@ static bool submit_command(struct nand_seam *seam,
         .cookie = op->cookie,
         .tag = op->tag,
     };
-    uint64_t list =
-        seam->lists_addr + (uint64_t)(op_list(seam, op->cookie) - seam->lists);
 
-    return nand_submit_with_list(seam->nand, &command,
-                                 op->num_units != 0 ? list : 0);
+    return nand_submit_with_list(
+        seam->nand, &command,
+        op->num_units != 0 ? list_addr(seam, op->cookie) : 0);
 }
 
-static bool submit_op(void *ctx, const struct ftl_flash_op *op)
+/* This is not inline for the same reason as write_read_entries(). */
+static __attribute__((noinline)) bool submit_other(
+    struct nand_seam *seam, const struct ftl_flash_op *op)
 {
-    struct nand_seam *seam = ctx;
     uint8_t *list = op_list(seam, op->cookie);
 
-    ASSERT(op->cookie < seam->num_ops);
-    if (op->kind == FTL_FLASH_READ && op->num_units == 1) {
-        write_read_entry(list, op, op->units);
-    } else if (op->kind == FTL_FLASH_READ) {
-        write_read_entries(list, op);
+    if (op->kind == FTL_FLASH_READ) {
+        write_read_entries(seam, list, op);
     } else {
-        write_program_entries(list, op);
+        write_program_entries(seam, list, op);
     }
     seam->ops[op->cookie] = (struct nand_seam_op){
         .flash = op,
@@ -131,6 +174,16 @@ static bool submit_op(void *ctx, const struct ftl_flash_op *op)
         .wants_system = op->units[0].system != NULL,
     };
     return submit_command(seam, op);
+}
+
+static bool submit_op(void *ctx, const struct ftl_flash_op *op)
+{
+    struct nand_seam *seam = ctx;
+
+    ASSERT(op->cookie < seam->num_ops);
+    return op->kind == FTL_FLASH_READ && op->num_units == 1
+               ? submit_read_of_unit(seam, op)
+               : submit_other(seam, op);
 }
 
 /* Remove the first `done` moves of the list. */
@@ -316,20 +369,43 @@ static void note_broken_rule(struct nand_seam *seam,
     }
 }
 
+/* Whether the data that a read has returned are all good, and nothing else is
+ * wanted of it. */
+static bool has_good_data(const struct nand_seam *seam,
+                          const struct nand_done *done)
+{
+    return done->status == NAND_CQE_OK && done->steps == 0 &&
+           done->bits <= seam->good_bits &&
+           !seam->ops[(uint32_t)done->cookie].wants_system;
+}
+
+/* Whether a read has ended at its first attempt, with good data. */
+static bool is_good_read(const struct nand_seam *seam,
+                         const struct nand_done *done)
+{
+    const struct nand_seam_op *op = &seam->ops[(uint32_t)done->cookie];
+
+    return op->is_read && op->transfer_errors == 0 && has_good_data(seam, done);
+}
+
 void nand_seam_done(void *ctx, const struct nand_done *done)
 {
     struct nand_seam *seam = ctx;
     uint32_t cookie = (uint32_t)done->cookie;
-    enum ftl_flash_status status = flash_status(done->status);
+    enum ftl_flash_status status;
 
     ASSERT(done->cookie < seam->num_ops);
+    if (is_good_read(seam, done)) {
+        ftl_flash_done(seam->ftl, cookie, FTL_FLASH_GOOD, 0);
+        return;
+    }
+    status = flash_status(done->status);
     if (__builtin_expect(seam->ops[cookie].transfer_errors != 0, 0) &&
         status == FTL_FLASH_OK) {
         seam->transfers_corrected += seam->ops[cookie].transfer_errors;
     }
     if (seam->ops[cookie].is_read && status == FTL_FLASH_OK) {
-        if (done->status == NAND_CQE_OK && done->steps == 0 &&
-            done->bits <= seam->good_bits && !seam->ops[cookie].wants_system) {
+        if (has_good_data(seam, done)) {
             status = FTL_FLASH_GOOD;
         } else {
             take_results(seam, cookie);

@@ -237,6 +237,7 @@ struct ftl_protected_read {
 struct ftl_request {
     uint8_t kind;              /* enum ftl_request_kind */
     bool is_marker;            /* ROW: the marker of ftl_power.c */
+    bool is_short;             /* READ: of ftl_short_read.h */
     uint8_t stream;            /* ROW */
     uint8_t parity_planes;     /* ROW: they hold parity */
     uint8_t failed_planes;     /* it has ended with FTL_FLASH_FAILED in these */
@@ -588,9 +589,9 @@ struct ftl {
 
     struct ftl_request *requests;
     struct ftl_link *request_links;
-    struct ftl_list free_requests;
-    uint32_t kept_requests; /* free requests that reads of hosts leave to
-                             * programs, erasures and garbage collection */
+    struct ftl_list free_requests; /* a stack, as free_ops */
+    uint32_t kept_requests;        /* free requests that reads of hosts leave to
+                                    * programs, erasures and garbage collection */
     struct ftl_list unsent; /* in the order in which they are to be sent */
 
     struct ftl_op *ops;
@@ -779,17 +780,6 @@ void ftl_request_add(struct ftl *ftl, struct ftl_request *request,
 void ftl_request_send(struct ftl *ftl, struct ftl_request *request);
 /** Pass a request to the flash at once if no other one waits for it. */
 void ftl_request_send_now(struct ftl *ftl, struct ftl_request *request);
-/**
- * Read a part of the logical unit `number`, which is at a place, for operation
- * number `op`.
- * @param unit  its place is not set
- * @param tag   of the operation of the flash
- * @return false when no request is free for reads
- */
-MUST_USE bool ftl_request_read_unit(struct ftl *ftl, uint16_t op,
-                                    uint32_t number, uint32_t place,
-                                    const struct ftl_flash_unit *unit,
-                                    uint32_t tag);
 /** A request has ended, or is not sent. */
 void ftl_request_free(struct ftl *ftl, struct ftl_request *request);
 /** Whether a read of a host from a superblock is in progress. */

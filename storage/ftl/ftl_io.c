@@ -12,6 +12,7 @@
  */
 #include "storage/ftl/ftl_kinds.h"
 #include "storage/ftl/ftl_memory.h"
+#include "storage/ftl/ftl_short_read.h"
 #include "storage/ftl/ftl_trace.h"
 
 #include <string.h>
@@ -71,7 +72,7 @@ static void finish_op(struct ftl *ftl, struct ftl_op *op)
     struct media_owner *owner = op->io.owner;
 
     op->state = FTL_OP_FREE;
-    ftl_list_push(&ftl->free_ops, op_index(ftl, op));
+    ftl_stack_push(&ftl->free_ops, op_index(ftl, op));
     if (__builtin_expect(ftl->has_next, 0)) {
         start_next(ftl); /* before the owner takes the free operation */
     }
@@ -348,11 +349,19 @@ static void end_good_request(struct ftl *ftl, struct ftl_op *op,
 
 void ftl_io_read_good(struct ftl *ftl, struct ftl_request *request)
 {
+    bool is_short = request->is_short;
+    struct ftl_op *op = &ftl->ops[request->op];
+
     ftl->has_work |=
         !ftl->is_calm || ftl->free_requests.count <= ftl->kept_requests;
-    end_good_request(ftl, &ftl->ops[request->op], request);
+    if (!is_short) {
+        end_good_request(ftl, op, request);
+    }
     request->kind = FTL_REQUEST_FREE;
-    ftl_list_push(&ftl->free_requests, (uint16_t)request->flash.cookie);
+    ftl_stack_push(&ftl->free_requests, (uint16_t)request->flash.cookie);
+    if (is_short) { /* It has no other request, no metadata and no marks. */
+        finish_op(ftl, op);
+    }
 }
 
 bool ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
@@ -854,13 +863,6 @@ static void refuse_op(struct ftl *ftl, struct ftl_op *op,
     ftl_list_append(&ftl->reads, op_index(ftl, op));
 }
 
-/* Whether a read may begin at once: no other read waits. */
-static bool serves_reads(const struct ftl *ftl)
-{
-    return ftl->state == FTL_READY && ftl->keep.phase == FTL_KEEP_IN_USE &&
-           ftl->reads.count == 0 && ftl->power.phase == FTL_POWER_ON;
-}
-
 /*
  * Start a read at once if its first unit is on flash.  Such a read waits for
  * the flash, so it does not end before ftl_submit() returns.
@@ -870,62 +872,12 @@ static bool start_read(struct ftl *ftl, struct ftl_op *op)
 {
     uint32_t first = (uint32_t)(op->next_sector / FTL_UNIT_SECTORS);
 
-    if (!serves_reads(ftl) || ftl->free_requests.count <= ftl->kept_requests ||
+    if (!ftl_serves_reads(ftl) ||
+        ftl->free_requests.count <= ftl->kept_requests ||
         !ftl_is_place(ftl->map[first]) || !read_units(ftl, op)) {
         return false;
     }
     op->state = FTL_OP_READING;
-    return true;
-}
-
-/* Whether an operation reads data of one unit into one piece, without metadata.
- */
-static bool is_short_read(const struct media_io *io)
-{
-    return io->op == MEDIA_READ && io->piece_count == 1 &&
-           io->protection == 0 &&
-           io->first_lba % FTL_UNIT_SECTORS + io->count_blocks <=
-               FTL_UNIT_SECTORS;
-}
-
-/*
- * Start a short read if its unit is on flash.  Most operations of hosts are
- * such reads, so this function sets only the fields of the operation that the
- * end of a read needs.
- * @return false when the read has to be started in the usual way
- */
-static bool start_short_read(struct ftl *ftl, struct ftl_op *op,
-                             const struct media_io *io)
-{
-    uint32_t sector = (uint32_t)(io->first_lba % FTL_UNIT_SECTORS);
-    uint64_t number = io->first_lba / FTL_UNIT_SECTORS;
-    uint32_t place;
-
-    if (!is_short_read(io) || ftl->has_marks ||
-        number >= ftl->config.logical_units || !serves_reads(ftl)) {
-        return false;
-    }
-    place = ftl->map[number];
-    if (!ftl_is_place(place) ||
-        !ftl_request_read_unit(
-            ftl, op_index(ftl, op), (uint32_t)number, place,
-            &(struct ftl_flash_unit){
-                .data = io->pieces[0].ptr,
-                .offset = (uint16_t)(sector << FTL_SECTOR_SHIFT),
-                .length = (uint16_t)(io->count_blocks << FTL_SECTOR_SHIFT),
-            },
-            ftl_tag(FTL_CAUSE_READ, io->number))) {
-        return false;
-    }
-    op->state = FTL_OP_READING;
-    op->status = MEDIA_OK;
-    op->needs_durable = false;
-    op->requests = 1;
-    op->end_sector = io->first_lba + io->count_blocks;
-    op->io.op = MEDIA_READ;
-    op->io.protection = 0;
-    op->io.first_lba = io->first_lba;
-    op->io.owner = io->owner;
     return true;
 }
 
@@ -974,17 +926,17 @@ static bool start_short_write(struct ftl *ftl, struct ftl_op *op)
     return true;
 }
 
-bool ftl_submit(struct ftl *ftl, const struct media_io *io)
+/* Submit an operation that is no short read.  This is not inline, so that a
+ * short read need not save registers. */
+static __attribute__((noinline)) bool submit_op(struct ftl *ftl,
+                                                const struct media_io *io)
 {
     uint64_t sectors = (uint64_t)ftl->config.logical_units * FTL_UNIT_SECTORS;
-    uint16_t index = ftl_list_pop(&ftl->free_ops);
+    uint16_t index = ftl_stack_pop(&ftl->free_ops);
     struct ftl_op *op;
 
     if (index == FTL_LIST_END) {
         return false;
-    }
-    if (start_short_read(ftl, &ftl->ops[index], io)) {
-        return true;
     }
     op = &ftl->ops[index];
     *op = (struct ftl_op){
@@ -1018,6 +970,11 @@ bool ftl_submit(struct ftl *ftl, const struct media_io *io)
                         index);
     }
     return true;
+}
+
+bool ftl_submit(struct ftl *ftl, const struct media_io *io)
+{
+    return ftl_short_read_start(ftl, io) || submit_op(ftl, io);
 }
 
 void ftl_submit_next(struct ftl *ftl, const struct media_io *io)

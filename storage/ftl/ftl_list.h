@@ -83,4 +83,29 @@ static inline uint16_t ftl_list_pop(struct ftl_list *list)
     return entry;
 }
 
+/*
+ * A list that is filled with ftl_list_append(), and then only popped and pushed
+ * as a stack: its entries' links to their predecessors and its tail are not
+ * kept up to date.
+ */
+
+/** @return FTL_LIST_END when the stack is empty */
+static inline uint16_t ftl_stack_pop(struct ftl_list *stack)
+{
+    uint16_t entry = stack->head;
+
+    if (entry != FTL_LIST_END) {
+        stack->head = stack->links[entry].next;
+        stack->count--;
+    }
+    return entry;
+}
+
+static inline void ftl_stack_push(struct ftl_list *stack, uint16_t entry)
+{
+    stack->links[entry].next = stack->head;
+    stack->head = entry;
+    stack->count++;
+}
+
 #endif

@@ -34,7 +34,7 @@ uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
 struct ftl_request *ftl_request_take(struct ftl *ftl,
                                      enum ftl_request_kind kind)
 {
-    uint16_t index = ftl_list_pop(&ftl->free_requests);
+    uint16_t index = ftl_stack_pop(&ftl->free_requests);
     struct ftl_request *request;
 
     if (index == FTL_LIST_END) {
@@ -43,6 +43,7 @@ struct ftl_request *ftl_request_take(struct ftl *ftl,
     request = &ftl->requests[index];
     request->kind = (uint8_t)kind;
     request->parity_planes = 0;
+    request->is_short = false;
     request->rescue = NULL;
     request->attempts = 0;
     request->is_refused = false;
@@ -87,44 +88,10 @@ void ftl_request_send_now(struct ftl *ftl, struct ftl_request *request)
     }
 }
 
-bool ftl_request_read_unit(struct ftl *ftl, uint16_t op, uint32_t number,
-                           uint32_t place, const struct ftl_flash_unit *unit,
-                           uint32_t tag)
-{
-    uint32_t row = ftl_place_row(&ftl->layout, place);
-    struct ftl_request *request;
-    uint16_t index;
-
-    if (ftl->free_requests.count <= ftl->kept_requests) {
-        return false;
-    }
-    index = ftl_list_pop(&ftl->free_requests);
-    request = &ftl->requests[index];
-    request->kind = FTL_REQUEST_READ;
-    request->rescue = NULL;
-    request->op = op;
-    request->numbers[0] = number;
-    request->row = row;
-    request->units[0] = *unit;
-    ftl_layout_unit(&ftl->layout, place - row * ftl->layout.row_units,
-                    &request->units[0]);
-    request->flash.kind = FTL_FLASH_READ;
-    request->flash.is_urgent = true;
-    request->flash.is_reused = false;
-    request->flash.tag = tag;
-    request->flash.planes = (uint8_t)BIT(request->units[0].plane);
-    ftl_layout_row(&ftl->layout, row, &request->flash);
-    request->flash.num_units = 1;
-    request->flash.units = request->units;
-    request->flash.cookie = index;
-    ftl_request_send_now(ftl, request);
-    return true;
-}
-
 void ftl_request_free(struct ftl *ftl, struct ftl_request *request)
 {
     request->kind = FTL_REQUEST_FREE;
-    ftl_list_push(&ftl->free_requests, (uint16_t)request->flash.cookie);
+    ftl_stack_push(&ftl->free_requests, (uint16_t)request->flash.cookie);
 }
 
 /*

@@ -34,6 +34,7 @@ set(SOURCES
     ftl_rescue.c
     ftl_row.c
     ftl_scrub.c
+    ftl_short_read.c
     ftl_slot.c
     ftl_space.c
     ftl_superblock.c

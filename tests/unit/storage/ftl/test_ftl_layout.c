@@ -208,3 +208,27 @@ static void test_a_list_keeps_the_order_of_its_entries(void **state)
     assert_int_equal(ftl_list_pop(&list), FTL_LIST_END);
     assert_int_equal(list.count, 0);
 }
+
+static void test_a_stack_gives_the_entry_that_was_pushed_last(void **state)
+{
+    struct ftl_link links[4];
+    struct ftl_list stack;
+
+    (void)state;
+    ftl_list_init(&stack, links);
+    assert_int_equal(ftl_stack_pop(&stack), FTL_LIST_END);
+    assert_int_equal(stack.count, 0);
+    for (uint16_t i = 0; i < 3; i++) {
+        ftl_list_append(&stack, i);
+    }
+    assert_int_equal(ftl_stack_pop(&stack), 0);
+    assert_int_equal(ftl_stack_pop(&stack), 1);
+    ftl_stack_push(&stack, 0);
+    ftl_stack_push(&stack, 3);
+    assert_int_equal(stack.count, 3);
+    assert_int_equal(ftl_stack_pop(&stack), 3);
+    assert_int_equal(ftl_stack_pop(&stack), 0);
+    assert_int_equal(ftl_stack_pop(&stack), 2);
+    assert_int_equal(ftl_stack_pop(&stack), FTL_LIST_END);
+    assert_int_equal(stack.count, 0);
+}
