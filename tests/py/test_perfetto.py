@@ -32,7 +32,7 @@ def spans(entries: list[dict[str, Any]]) -> list[tuple[str, float, float]]:
             open_slices.append(entry)
         elif entry["ph"] == "e":
             start = next(s for s in open_slices if s["name"] == entry["name"]
-                         and s["id"] == entry["id"])
+                         and s["id2"] == entry["id2"])
             open_slices.remove(start)
             found.append((entry["name"], start["ts"], entry["ts"]))
     assert not open_slices
@@ -103,7 +103,7 @@ def test_a_command_without_acknowledgement_keeps_its_one_stage() -> None:
 
 def test_commands_that_overlap_have_tracks_of_their_own() -> None:
     entries, _ = written(record(*READ, request=1), record(*READ, request=2))
-    assert len({entry["id"] for entry in entries if entry["ph"] == "b"}) == 2
+    assert len({entry["id2"]["local"] for entry in entries if entry["ph"] == "b"}) == 2
     assert sum(entry["ph"] == "M" for entry in entries) == 1
 
 

@@ -115,8 +115,11 @@ class Writer:
 
     def slice(self, pid: int, group: str, number: str, name: str, start_ns: float,
               end_ns: float, args: dict[str, Any] | None = None) -> None:
-        """An async slice: those with one group and number nest, others may overlap."""
-        key = {"cat": group, "id": number, "pid": pid, "tid": 0, "name": name}
+        """An async slice: those with one group and number nest, others may overlap.
+
+        Perfetto shows it in the process `pid` only if its number is local to that process.
+        """
+        key = {"cat": group, "id2": {"local": number}, "pid": pid, "tid": 0, "name": name}
         self.put(ph="b", ts=start_ns / 1000, args=args or {}, **key)
         self.put(ph="e", ts=end_ns / 1000, args={}, **key)
 
