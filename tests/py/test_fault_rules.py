@@ -284,14 +284,20 @@ class Drive:
 
     def __init__(self) -> None:
         self.told: list[Any] = []
-        self.firmware: set[int] = set()
+        self.firmware: set[int] = set()     # numbers of the rules in it
+        self.model: set[int] = set()
         self.refused = 0        # number of the rule that the firmware refuses
         self.keeper = FaultKeeper(self.execute, self.ask)   # with a block medium
 
     async def execute(self, command: str, arguments: dict[str, Any]) -> object:
         if command == "qom-get":
-            return [{"id": 1, "on": True, "matched": 5, "fired": 2}]
+            return [{"id": number, "on": True, "matched": 5, "fired": 2}
+                    for number in sorted(self.model)]
         assert command == "qom-set" and arguments["path"] == "/machine/faults"
+        if arguments["property"] == "add":
+            self.model.add(int(arguments["value"].split()[0].removeprefix("id=")))
+        elif arguments["property"] == "remove":
+            self.model.remove(arguments["value"])
         self.told.append((arguments["property"], arguments["value"]))
         return {}
 
@@ -338,6 +344,15 @@ def test_rules_are_given_again_when_the_drive_starts() -> None:
     asyncio.run(drive.keeper.started())
     asyncio.run(drive.keeper.booted())
     assert drive.told == [("add", MODEL_WORDS), ("turn-off", 1), ("fault-add", 2)]
+
+
+def test_a_rule_that_is_added_while_the_machine_starts_is_there_once() -> None:
+    drive = Drive()
+    drive.add(MODEL, is_running=False)
+    drive.add(MODEL)            # its monitor answers already; started() comes later
+    asyncio.run(drive.keeper.started())
+    added = [value for name, value in drive.told if name == "add"]
+    assert sorted(added) == [MODEL_WORDS, MODEL_WORDS.replace("id=1", "id=2")]
 
 
 def test_rules_are_reported_with_their_counters() -> None:

@@ -131,6 +131,12 @@ class FaultKeeper:
         await self.execute("qom-set", {"path": FAULTS, "property": name,
                                        "value": value})
 
+    async def in_model(self) -> list[dict[str, Any]]:
+        """The rules that the drive's machine has, with their counters."""
+        found = await self.execute("qom-get", {"path": FAULTS, "property": "rules"})
+        assert isinstance(found, list)
+        return found
+
     def named(self, names: list[str]) -> list[Kept]:
         """The rules with these names, each once; all rules if none is named."""
         return [self.find(name) for name in dict.fromkeys(names)] or list(self.rules)
@@ -156,12 +162,15 @@ class FaultKeeper:
                 kept.is_on = is_on
 
     async def started(self) -> None:
-        """The drive's machine has started: it has no rules yet."""
-        for kept in self.rules:
-            if not kept.is_firmware:
+        """The drive's machine has started: it has no rules yet, except one that somebody has
+        added since its monitor answers."""
+        rules = [kept for kept in self.rules if not kept.is_firmware]
+        there = {entry["id"] for entry in await self.in_model()} if rules else set()
+        for kept in rules:
+            if kept.number not in there:
                 await self.set("add", kept.rule.for_model(kept.number))
-                if not kept.is_on:
-                    await self.set("turn-off", kept.number)
+            if not kept.is_on:
+                await self.set("turn-off", kept.number)
 
     async def booted(self) -> None:
         """The firmware has started, or a saved state of it was loaded."""
@@ -201,9 +210,7 @@ class FaultKeeper:
     async def report(self, is_running: bool) -> list[dict[str, Any]]:
         counters: dict[int, dict[str, Any]] = {}
         if is_running and any(not kept.is_firmware for kept in self.rules):
-            found = await self.execute("qom-get", {"path": FAULTS, "property": "rules"})
-            assert isinstance(found, list)
-            counters |= {entry["id"]: entry for entry in found}
+            counters |= {entry["id"]: entry for entry in await self.in_model()}
         if is_running and self.has_firmware_rules:
             reply = await self.ask("faults", {})
             counters |= {entry["rule"]: entry for entry in reply["faults"]}
