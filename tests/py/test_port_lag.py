@@ -2,6 +2,7 @@
 """The output about link aggregation, from the drive's answer."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -142,9 +143,12 @@ STATUS = {
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
     """Run commands with a drive whose answer about its aggregation is `says.answer`."""
     says = SimpleNamespace(answer=None)
+    # The instances of whoever runs the tests are not there.
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (tmp_path / "essd").mkdir(mode=0o700)
 
     def ask(_instance: Instance, request: str, _timeout_s: float = 0) -> dict[str, Any]:
         if isinstance(says.answer, EssdError):
