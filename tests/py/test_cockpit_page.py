@@ -207,6 +207,13 @@ def test_a_dead_die_is_red_wherever_it_shows() -> None:
     assert inside == ["die", "die", "die dead", "die"]
 
 
+def test_many_dead_dies_are_one_problem() -> None:
+    dead = FLASH | {"dead-dies": [0, 1, 2, 3]}
+    assert page(f"take_event({event(**{'flash-map': dead})}, 0)",
+                "problems_of(last_event.frame).map((one) => one.text)") == [
+        "drive: 4 of 4 dies are dead"]
+
+
 def test_without_flash_there_is_no_map() -> None:
     assert page(f"take_event({event()}, 0)", "found.flash.hidden") is True
 
@@ -315,6 +322,17 @@ def test_of_several_drives_the_row_says_which_one_is_ill_and_one_is_chosen() -> 
 def test_a_switch_says_what_the_cable_of_a_host_carries() -> None:
     assert page(f"take_event({fleet(2)}, 0)", FLOWS.format("cable 0")) == [
         "flow write level4", "flow read level1"]
+
+
+@pytest.mark.parametrize(("width", "words"), [(140, ""), (400, "SMART warns: spare")])
+def test_a_small_box_has_whole_words_or_its_mark_alone(width: int, words: str) -> None:
+    title, line, mark = page(
+        f"take_event({fleet(3, warnings=['spare'])}, 0)",
+        "const small = found.picture.boxes.kept.get('part d1')",
+        f"draw_box(small, {{x: 0, y: 0, w: {width}, h: 20}}, "
+        "say_small_drive(last_event.frame, 'd1'))",
+        "[small.texts[0].textContent, small.texts[1].textContent, small.mark.textContent]")
+    assert (title, line, mark) == ("d1", words, "✕")
 
 
 def test_many_drives_do_not_overlap() -> None:

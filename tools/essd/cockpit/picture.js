@@ -9,6 +9,7 @@
 
 const FLOW_BYTES = 2000;        // a second: less is not shown to move (keep-alive)
 const FLOW_LEVELS = 5;          // of width and speed, each for ten times as much
+const SMALL_LEAST = 16;         // letters of a small box's reason, if it has to be shortened
 const LETTER = 6.4;             // pixels of a letter of the small text, at most on average
 const SYMBOLS = {good: "✓", warn: "!", bad: "✕", off: "○", plain: ""};
 
@@ -122,8 +123,13 @@ function draw_box(link, box, said) {
     set_all(link.rect, {x: box.x, y: box.y, width: box.w, height: box.h});
     put_text(link.mark, box.x + box.w - 12, middle, SYMBOLS[said.style], "mark");
     if (said.is_small) {
-        put_text(title, box.x + 12, middle, shorten(said.title, inner / 2, 7.5), "title");
-        put_text(line, box.x + box.w - 28, middle, shorten(said.lines, inner / 2 - 10), "line end");
+        const name = shorten(said.title, inner / 2, 7.5), room = box.w - 48 - 7.5 * name.length;
+        // A few letters of a reason say nothing: then the mark stands alone.
+        const words = room < LETTER * Math.min(SMALL_LEAST, said.lines.length) ? ""
+            : shorten(said.lines, room);
+
+        put_text(title, box.x + 12, middle, name, "title");
+        put_text(line, box.x + box.w - 28, middle, words, "line end");
         return;
     }
     put_text(title, box.x + 12, middle, shorten(said.title, inner - 14, 7.5), "title");

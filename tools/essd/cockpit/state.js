@@ -2,6 +2,7 @@
 /* The cockpit's page: what a frame says of parts and drives, and what is wrong. */
 "use strict";
 
+const DEAD_NAMED = 3;           // dead dies of a drive that are named one by one
 const seen = new Map();         // the last answer of each drive, by its name
 let chosen = "";                // the drive that picture, charts and health are of
 
@@ -88,8 +89,15 @@ function problems_of_drive(frame, name) {
     const part = frame.parts[name], drive = drive_of(frame, name), found = [];
     const add = (style, text, href, row) => found.push({style, text, href, row, part: name});
 
-    for (const die of dead_dies_of(drive)) {
+    const dead = dead_dies_of(drive), are_many = dead.length > DEAD_NAMED;
+
+    for (const die of are_many ? [] : dead) {
         add("bad", `${name}: ${die} is dead`, "#flash");
+    }
+    if (are_many) {
+        const {channels, dies} = drive["flash-map"];
+
+        add("bad", `${name}: ${dead.length} of ${channels * dies} dies are dead`, "#flash");
     }
     if ((drive.warnings || []).length !== 0) {
         add("bad", `${name}: SMART warns: ${drive.warnings.join(", ")}`, "#health");
