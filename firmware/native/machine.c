@@ -113,7 +113,11 @@ static void core_defer(void *ctx)
 {
     struct machine_slot *slot = ctx;
 
-    slot->is_deferred = true;
+    if (slot->machine->is_turning) {
+        slot->is_held = true;
+    } else {
+        slot->is_deferred = true;
+    }
 }
 
 static struct dev_env env_of(struct machine *machine, enum machine_core core)
@@ -295,6 +299,7 @@ static bool step_cores(struct machine *machine)
     struct medium_done done;
     bool is_busy = false;
 
+    machine_turn_check(machine);
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         if (machine->port_room[i]) {
             machine->port_room[i] = false;
@@ -344,13 +349,16 @@ static bool node_step(void *ctx)
 
 static void node_relax(void *ctx)
 {
+    machine_turn_release(ctx);
     step_cores(ctx);
 }
 
 static uint64_t node_deadline_ns(void *ctx)
 {
     struct machine *machine = ctx;
-    uint64_t first = machine->software.deadline_ns(machine->software.ctx);
+    uint64_t first = machine_is_turning(machine)
+                         ? machine->turn_end_ns
+                         : machine->software.deadline_ns(machine->software.ctx);
 
     for (unsigned int i = 0; i < MACHINE_CORES; i++) {
         first = MIN(first, machine->slots[i].deadline_ns);
@@ -705,6 +713,7 @@ void machine_init(struct machine *machine, struct native_world *world,
             .irq = BIT(irq[i]),
         };
     }
+    machine_turn_ends(machine, 0);
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         machine->port_room[i] = false;
         machine->cables[i] = NULL;

@@ -49,6 +49,7 @@ struct machine_slot { /* what connects one core with the machine */
     uint64_t deadline_ns;
     uint32_t irq; /* the bit of its interrupt line */
     bool is_deferred;
+    bool is_held; /* deferred by a turn of the hart that has not ended yet */
 };
 
 /* The software that runs on the machine; ctx is the machine's owner. */
@@ -64,6 +65,9 @@ struct machine {
     struct machine_software software;
     struct machine_slot slots[MACHINE_CORES];
     uint32_t irqs; /* interrupt lines that are up, BIT(SOC_IRQ_...) */
+    /* The hart takes a turn that takes time: see machine_turn_begins(). */
+    bool is_turning;
+    uint64_t turn_end_ns; /* when its latest turn ends */
     struct hw_port ports[SOC_PORTS];
     bool port_room[SOC_PORTS]; /* the port has room: tell the RNIC */
     struct cable *cables[SOC_PORTS];
@@ -114,6 +118,29 @@ struct machine_config {
 
 void machine_init(struct machine *machine, struct native_world *world,
                   const struct machine_config *config);
+
+/**
+ * The hart takes a turn of its loop, whose end is told later.  The turn's
+ * instructions are executed at once, but what it asks of cores is done at its
+ * end.  Meanwhile cores do what they were asked before.
+ */
+void machine_turn_begins(struct machine *machine);
+
+/** @param takes_ns  how long the turn takes from now on */
+void machine_turn_ends(struct machine *machine, uint64_t takes_ns);
+
+/** Let the cores do what the latest turn has asked of them, also if it has not
+ * ended: it waits for a core. */
+void machine_turn_release(struct machine *machine);
+
+/** The same if the turn has ended. */
+void machine_turn_check(struct machine *machine);
+
+/** Whether a turn is in progress. */
+static inline bool machine_is_turning(const struct machine *machine)
+{
+    return machine->turn_end_ns > machine->node.world->now_ns;
+}
 
 /** A reset with power on: keep the errors that the DRAM had before it. */
 void machine_keep_errors(struct machine *machine, const struct hw_ecc *before);

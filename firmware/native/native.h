@@ -191,6 +191,7 @@ struct native_drive {
     uint64_t saved_ns; /* when the firmware needed no more power; 0: not yet */
     struct console console;
     struct native_sleep sleep;
+    uint64_t turn_ns; /* how long the latest turn of the loop takes */
     struct loop loop;
     struct drive drive;
 };

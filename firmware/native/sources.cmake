@@ -9,7 +9,9 @@ set(NATIVE_SOURCES
     memory.c
     nand_space.c
     nand_storage.c
+    machine_turn.c
     native.c
+    native_connect.c
     native_operations.c
     native_services.c
     native_tcp.c

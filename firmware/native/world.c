@@ -153,13 +153,13 @@ bool native_world_run(struct native_world *world, bool (*is_done)(void *ctx),
     }
 }
 
-void native_world_charge(struct native_world *world, uint64_t blocks)
+uint64_t native_world_charge(struct native_world *world, uint64_t blocks)
 {
     uint64_t ps = blocks * world->block_ps + world->rest_ps;
 
     world->blocks += blocks;
-    world->now_ns += ps / 1000;
     world->rest_ps = ps % 1000;
+    return ps / 1000;
 }
 
 static bool never_done(void *ctx)

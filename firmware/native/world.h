@@ -8,9 +8,10 @@
  * so that every run is repeatable to the bit.
  *
  * The firmware of drives takes time, too, if block_ps is not 0 and the build
- * counts blocks (blocks.h): after each turn of a drive's main loop the clock is
- * moved by what the turn has executed.  Devices whose operations have ended
- * meanwhile are served after the turn.
+ * counts blocks (blocks.h): the next turn of a drive's main loop begins when
+ * the time of what the last one has executed has passed, and device cores begin
+ * then what the last one has asked of them.  Meanwhile they go on with the rest
+ * of their work (machine_turn_begins()).
  *
  * Each node has 4 GiB of address space of its own, aligned to 4 GiB and laid
  * out as the drive's bus (hw-model/regs/soc.h): the lower half of a pointer
@@ -113,8 +114,8 @@ MUST_USE bool native_world_run(struct native_world *world,
                                bool (*is_done)(void *ctx), void *ctx,
                                uint64_t timeout_ns);
 
-/** Count blocks that a drive's firmware executed, and let their time pass. */
-void native_world_charge(struct native_world *world, uint64_t blocks);
+/** Count blocks that a drive's firmware executed. @return the ns they take */
+uint64_t native_world_charge(struct native_world *world, uint64_t blocks);
 
 /** Let that much virtual time pass. */
 void native_world_pass(struct native_world *world, uint64_t ns);

@@ -75,7 +75,8 @@ static bool start_io(struct load *load, struct load_slot *slot)
         .nsid = 1,
         .lba = next_lba(load),
         .blocks = workload->len_bytes / block_bytes(load),
-        .offset = (uint32_t)(slot - load->slots) * workload->len_bytes,
+        .offset =
+            (uint32_t)(slot - load->slots) % LOAD_PLACES * workload->len_bytes,
         .len_bytes = workload->len_bytes,
         .done = io_done,
         .ctx = slot,
@@ -177,28 +178,34 @@ static struct host_target target_of(const struct load *load,
 
 void load_start(struct load *load, const struct load_workload *workload)
 {
-    struct host_target target, other;
-
     load->workload = workload;
     load->random = load->seed != 0 ? load->seed : 1;
+    load->hosts = 0;
     create_nodes(load);
+    load_connect(load, workload->hosts);
+    if (load->pi_format != 0) {
+        format_with_pi(load);
+    }
+}
+
+void load_connect(struct load *load, uint32_t hosts)
+{
+    struct host_target target, other;
+
     ASSERT(native_target(load->host, load->drive, 0, &target));
     target.io_queues = 1;
     target.depth = NVMF_MAX_DEPTH;
-    for (uint32_t i = 0; i < workload->hosts; i++) {
-        if (i != 0) {
-            native_host_add(load->host, &load->more[i - 1], 1);
+    for (; load->hosts < hosts; load->hosts++) {
+        if (load->hosts != 0) {
+            native_host_add(load->host, &load->more[load->hosts - 1], 1);
         }
-        other = target_of(load, &target, i);
-        ASSERT(host_connect(host_of(load, i), &other) == 0);
-    }
-    if (load->pi_format != 0) {
-        format_with_pi(load);
+        other = target_of(load, &target, load->hosts);
+        ASSERT(host_connect(host_of(load, load->hosts), &other) == 0);
     }
     for (uint32_t i = 0; i < LOAD_DEPTH_MAX; i++) {
         load->slots[i] = (struct load_slot){
             .load = load,
-            .host = host_of(load, i % workload->hosts),
+            .host = host_of(load, i % hosts),
         };
     }
 }
@@ -223,7 +230,7 @@ void load_flush(struct load *load)
 
 void load_end(struct load *load)
 {
-    for (uint32_t i = 0; i < load->workload->hosts; i++) {
+    for (uint32_t i = 0; i < load->hosts; i++) {
         host_disconnect(host_of(load, i));
     }
     drive_stop(&load->drive->drive);

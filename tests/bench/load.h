@@ -10,7 +10,8 @@
 #include "firmware/native/native.h"
 
 enum {
-    LOAD_DEPTH_MAX = 64,
+    LOAD_DEPTH_MAX = 256,
+    LOAD_PLACES = 64, /* in the hosts' memory: others share them */
     LOAD_HOSTS = 4,
     LOAD_BLOCK = 512,
     LOAD_MEDIUM_BYTES = 64 * 1024 * 1024, /* of a block medium */
@@ -64,6 +65,7 @@ struct load {
     struct native_drive *drive;
     struct native_host *host;
     struct nvme_host more[LOAD_HOSTS - 1];
+    uint32_t hosts; /* that are connected */
     uint32_t wanted, started, done;
     uint64_t random;
     struct load_slot slots[LOAD_DEPTH_MAX];
@@ -71,6 +73,9 @@ struct load {
 
 /** Start the drive, and connect as many hosts as the workload has. */
 void load_start(struct load *load, const struct load_workload *workload);
+
+/** Connect more hosts, up to so many, and divide the commands among all. */
+void load_connect(struct load *load, uint32_t hosts);
 
 /** Run a number of commands, or fewer if stop_ns comes first, and wait until
  * all have ended. */

@@ -236,12 +236,17 @@ static void apply_settings(struct load *load, struct nand_profile *part,
             : BLOCK_INSTRUCTIONS * PS_PER_US / settings->hart_mips;
 }
 
-static void measure_row(struct load *load, const struct load_workload *workload,
+static void measure_row(struct load *load, struct load_workload workload,
                         const struct variant *variant)
 {
     static struct row row;
     static struct nand_profile part;
 
+    workload.depth *= (uint32_t)variant->settings.hosts;
+    if (variant->settings.hosts > 1) {
+        load_connect(load, (uint32_t)variant->settings.hosts);
+        native_world_pass(&load->world, SETTLE_NS);
+    }
     apply_settings(load, &part, &variant->settings);
     row.load = load;
     row.begin_ns = load->world.now_ns + variant->settings.warm_us * 1000;
@@ -249,10 +254,10 @@ static void measure_row(struct load *load, const struct load_workload *workload,
     load->ended = note_end;
     load->ctx = &row;
     load->stop_ns = row.end_ns + 1;
-    load_run(load, workload, UINT32_MAX);
+    load_run(load, &workload, UINT32_MAX);
     if (!row.has_ended || row.latencies.count == 0) {
         fprintf(stderr, "native_paper: %s, %s: no command has ended in time\n",
-                workload->name, variant->name);
+                workload.name, variant->name);
         exit(1);
     }
     print_row(&row, variant);
@@ -270,7 +275,7 @@ static void fork_row(struct load *load, const struct load_workload *workload,
     child = fork();
     ASSERT(child >= 0);
     if (child == 0) {
-        measure_row(load, workload, variant);
+        measure_row(load, *workload, variant);
         _exit(0);
     }
     ASSERT(waitpid(child, &status, 0) == child);
@@ -374,6 +379,12 @@ int main(int argc, char **argv)
     load->seed = settings->seed;
     load->mtu_bytes = (uint16_t)settings->mtu_bytes;
     load->capacity_bytes = capacity_of(settings);
+    for (unsigned int i = 0; i < count; i++) {
+        if (variants[i].settings.hosts - 1 >= LOAD_HOSTS) {
+            fprintf(stderr, "native_paper: hosts: use 1 to %u\n", LOAD_HOSTS);
+            return 2;
+        }
+    }
     if (load->capacity_bytes == 0) {
         fprintf(stderr, "native_paper: there is no such array\n");
         return 2;

@@ -174,9 +174,11 @@ def test_the_fields_of_paper_are_those_that_are_documented(lab, monkeypatch) -> 
         "max_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "digest")}
     row |= {"busy": {"hart": 0.5}, "over_time": [1], "histogram": {
         "unit": "ns", "significant_digits": 2, "counts": [[1, 1]]}}
-    monkeypatch.setattr(bench_paper, "run", lambda _settings: {
-        "base": {one.name: {"row": one.name, **row} for one in bench_paper.ROWS}})
+    rows = {one.name: {"row": one.name, **row} for one in bench_paper.ROWS}
+    monkeypatch.setattr(bench_paper, "run", lambda _settings, variants: {
+        name: rows for name in ["base", *variants]})
     check("paper", run("paper", "--json"))
+    check("paper", run("paper", "--sensitivity", "--json"))
 
 
 def test_the_fields_of_conform_are_those_that_are_documented(lab, monkeypatch) -> None:

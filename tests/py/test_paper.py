@@ -11,8 +11,8 @@ import pytest
 from essd.base.errors import EssdError
 from essd.bench import paper, paper_profile
 
-SMALL = paper.settings_of(paper_profile.load("samsung-2021") | paper.SMALL_ARRAY, paper.SMALL,
-                          1, 1500)
+CONSTANTS = paper_profile.load("samsung-2021") | paper.SMALL_ARRAY
+SMALL = paper.settings_of(CONSTANTS, paper.SMALL, 1, 1500)
 # Without instructions, whose number depends on the compiler: I/Os in the 20 ms measured, and
 # the digest of their latencies.  They change whenever the firmware or a model does something
 # at another time; look at the difference, and store the new figures if it is meant.
@@ -53,6 +53,13 @@ def test_a_port_is_not_faster_than_its_line_rate(found: dict[str, dict]) -> None
     assert found["free"]["128k-read"]["mb_s"] > 4 * read["mb_s"]
 
 
+def test_the_network_and_the_flash_work_while_the_hart_computes(
+        found: dict[str, dict]) -> None:
+    """A hart that is busy for a third of the time does not slow 128K reads."""
+    assert 0.2 < found["base"]["128k-read"]["busy"]["hart"] < 0.5
+    assert found["base"]["128k-read"]["mb_s"] > 0.98 * found["free"]["128k-read"]["mb_s"]
+
+
 def test_a_histogram_has_all_latencies(found: dict[str, dict]) -> None:
     for row in found["base"].values():
         counts = row["histogram"]["counts"]
@@ -76,7 +83,7 @@ def test_the_command_refuses_what_it_cannot_do_in_a_line(tmp_path: Path) -> None
             ("samsung-2021", 0, 1500, "--seed 0: use 1 or more"),
             ("samsung-2021", 1, 500, "--mtu 500: use 1280 to 9000")):
         with pytest.raises(EssdError, match=re.escape(why)) as caught:
-            paper.command(profile, seed, mtu, True, True)
+            paper.command(paper.Wish(profile, seed, mtu, True))
         assert "\n" not in str(caught.value)
     for text, why in ((good.replace("[dies]", "[deis]"), "no constant dies"),
                       (good + "[deis]\nvalue = 1\n", "did you mean dies?"),
@@ -104,8 +111,60 @@ def test_the_lint_finds_a_value_that_was_changed_without_its_source(
     assert 'cable_ns: no source; write source = "15: ..."' in said
 
 
+def canned(figures: dict[str, float]) -> dict[str, dict]:
+    """What the program would print if all rows had one figure in each variant."""
+    row = {"ios": 4, "virtual_s": 0.1, "mean_ns": 1500, "p99_ns": 2000, "p99_9_ns": 2000,
+           "write_amplification": 1.5, "busy": {"hart": 0.5}, "over_time": [1, 1, 2, 0],
+           "histogram": {"unit": "ns", "counts": [[1000, 2], [2000, 2]]}}
+    return {variant: {one.name: {"row": one.name, "iops": figure, "mb_s": figure, **row}
+                      for one in paper.ROWS} for variant, figure in figures.items()}
+
+
+@pytest.mark.parametrize(("figures", "limits", "after"), [
+    ({"hart": 150, "dies": 101, "hart+dies": 400, "hart+port": 150}, ["hart"], "dies"),
+    ({"hart": 150, "dies": 101, "hart+dies": 152}, ["hart"], ""),
+    ({"hart": 102, "dies": 101, "hart+dies": 400}, ["hart", "dies"], ""),
+    ({"hart": 102, "dies": 97, "hart+dies": 102}, [], ""),
+])
+def test_what_limits_a_row_is_what_it_grows_without(
+        figures: dict[str, float], limits: list[str], after: str) -> None:
+    row = paper.facts_of(CONSTANTS, SMALL, canned({"base": 100} | figures))["rows"][0]
+    assert (row["limits"], row["next_limit"]) == (limits, after)
+    assert row["freed_percent"]["hart"] == figures["hart"] - 100
+    said = paper.limit_text(row)
+    assert all(name in said for name in [*limits, after]) and (bool(limits) == ("limited" in said))
+
+
+def test_each_constant_is_changed_by_a_tenth_in_both_directions() -> None:
+    constants = paper_profile.load("samsung-2021")
+    variants = paper.sensitivity_variants(constants)
+    assert len(variants) == 2 * len(paper_profile.TIMES)
+    assert variants["cable_ns-10"] == {"cable_ns": 14}
+    assert variants["hart_mips+10"] == {"hart_mips": 1100}
+    changed = [value != constants[name] for change in variants.values()
+               for name, value in change.items()]
+    assert all(changed)
+
+
+def test_tables_and_page_show_the_facts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                                        capsys: pytest.CaptureFixture[str]) -> None:
+    constants = paper_profile.load("samsung-2021")
+    names = [*paper.free_variants(), *paper.sensitivity_variants(constants)]
+    figures = canned({"base": 100.0} | {name: 100.0 + n for n, name in enumerate(names)})
+    monkeypatch.setattr(paper, "run", lambda _settings, _variants: figures)
+    for name in ("first.html", "second.html"):
+        paper.command(paper.Wish(sensitivity=True, html=tmp_path / name))
+    page = (tmp_path / "first.html").read_bytes()
+    assert page == (tmp_path / "second.html").read_bytes()
+    assert page.count(b"<svg") == 8 and b"M60.0 210.0" in page and b"http" not in page
+    said = capsys.readouterr().out
+    assert "4K random read" in said and "-100.0%" in said and "hart_mips" in said
+    with pytest.raises(EssdError, match="--html"):
+        paper.command(paper.Wish(html=tmp_path / "none" / "page.html"))
+
+
 def test_json_is_what_the_table_shows(found: dict[str, dict]) -> None:
-    facts = json.loads(json.dumps(paper.facts_of({}, SMALL, found["base"])))
+    facts = json.loads(json.dumps(paper.facts_of(CONSTANTS, SMALL, {"base": found["base"]})))
     assert [row["row"] for row in facts["rows"]] == [row.name for row in paper.ROWS]
     read = facts["rows"][0]
     assert read["difference_percent"] == pytest.approx(100 * read["iops"] / 669_000 - 100, abs=0.01)

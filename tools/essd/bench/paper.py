@@ -6,9 +6,11 @@ which frames, the flash and the firmware's instructions take time.  Nothing in i
 the computer, so the same arguments print the same bytes.
 """
 
+import itertools
 import json
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -16,11 +18,12 @@ from rich.table import Table
 from ..base import show
 from ..base.errors import EssdError
 from ..build import native_build
-from . import paper_profile
+from . import paper_profile, paper_report
 
 PROGRAM = "tests/bench/native_paper"
 RUN_S = 2 * 3600            # one run of the program, on a busy computer
 BASE = "base"
+MATTERS_PERCENT = 3         # a resource limits a row if the row grows by more without it
 
 
 @dataclass(frozen=True)
@@ -52,14 +55,27 @@ class Scale:
 
 
 # With 704 wordlines, the array would not fit into the firmware's map.
-FULL = Scale(200, 2, 200, 100_000, 200_000)
+FULL = Scale(200, 2, 200, 50_000, 100_000)
 SMALL = Scale(64, 4, 50, 10_000, 20_000)
 SMALL_ARRAY = {"channels": 2, "dies": 2}
 
 
+# What each resource would be if it cost nothing, or if there were four times as much of it.
+FREE = {
+    "hart": {"hart_mips": 0},
+    "dies": {"read_lower_ns": 0, "read_middle_ns": 0, "read_upper_ns": 0, "program_ns": 0,
+             "erase_ns": 0},
+    "channels": {"channel_mbps": 0, "command_ns": 0},
+    "port": {"port_mbps": 0},
+    "delays": {"cable_ns": 0, "switch_ns": 0, "rnic_ns": 0, "decode_ns": 0},
+    "commands": {"hosts": 4},
+}
+PAIRED = ("hart", "dies", "port", "commands")
+
+
 def settings_of(constants: dict[str, int], scale: Scale, seed: int, mtu: int) -> dict[str, int]:
     """All settings of the program."""
-    return {**constants, "seed": seed, "mtu_bytes": mtu, **vars(scale)}
+    return {**constants, "seed": seed, "mtu_bytes": mtu, "hosts": 1, **vars(scale)}
 
 
 def words_of(settings: dict[str, int]) -> list[str]:
@@ -94,14 +110,66 @@ def difference(row: Row, ours: dict[str, Any]) -> float:
     return float(100 * (ours[row.figure] / row.theirs - 1))
 
 
+def free_variants() -> dict[str, dict[str, int]]:
+    """Each resource freed alone, and some two of them together."""
+    pairs = {f"{a}+{b}": FREE[a] | FREE[b] for a, b in itertools.combinations(PAIRED, 2)}
+    return FREE | pairs
+
+
+def sensitivity_variants(constants: dict[str, int]) -> dict[str, dict[str, int]]:
+    """Each constant 10% smaller and 10% larger, by names such as "hart_mips-10"."""
+    return {f"{name}{percent:+d}": {name: round(constants[name] * (100 + percent) / 100)}
+            for name in paper_profile.TIMES for percent in (-10, 10)}
+
+
+def growth(found: dict[str, dict[str, Any]], variant: str, row: Row) -> float:
+    """By how many per cent the row's figure is larger in this variant."""
+    base = found[BASE][row.name][row.figure]
+    return float(round(100 * (found[variant][row.name][row.figure] / base - 1), 2))
+
+
+def limit_of(freed: dict[str, float]) -> list[str]:
+    """What limits a row: the resources without which it grows most, or nothing."""
+    alone = {name: freed[name] for name in FREE if name in freed}
+    best = max(alone, key=lambda name: alone[name])
+    if alone[best] > MATTERS_PERCENT:
+        return [best]
+    pairs = {name: value for name, value in freed.items() if name not in FREE}
+    best = max(pairs, key=lambda name: pairs[name])
+    return best.split("+") if pairs[best] > MATTERS_PERCENT else []
+
+
+def next_limit_of(freed: dict[str, float], limits: list[str]) -> str:
+    """What limits the row once its limit is gone; "" if that was not measured, or nothing."""
+    if len(limits) != 1:
+        return ""
+    pairs = {name: value for name, value in freed.items()
+             if name not in FREE and limits[0] in name.split("+")}
+    if not pairs:
+        return ""
+    best = max(pairs, key=lambda name: pairs[name])
+    if 100 * ((100 + pairs[best]) / (100 + freed[limits[0]]) - 1) <= MATTERS_PERCENT:
+        return ""
+    return next(name for name in best.split("+") if name != limits[0])
+
+
 def facts_of(constants: dict[str, int], settings: dict[str, int],
-             rows: dict[str, dict[str, Any]]) -> dict[str, Any]:
+             found: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """What --json prints."""
-    return {"settings": settings, "constants": constants,
-            "rows": [{"row": row.name, "unit": row.unit, "paper": row.theirs,
-                      "difference_percent": round(difference(row, rows[row.name]), 2),
-                      **{key: value for key, value in rows[row.name].items() if key != "row"}}
-                     for row in ROWS]}
+    rows = []
+    for row in ROWS:
+        ours = found[BASE][row.name]
+        facts = {"row": row.name, "unit": row.unit, "paper": row.theirs,
+                 "difference_percent": round(difference(row, ours), 2),
+                 **{key: value for key, value in ours.items() if key != "row"}}
+        freed = {name: growth(found, name, row) for name in free_variants() if name in found}
+        if freed:
+            facts |= {"freed_percent": freed, "limits": (limits := limit_of(freed)),
+                      "next_limit": next_limit_of(freed, limits)}
+        changed = {name: growth(found, name, row)
+                   for name in sensitivity_variants(constants) if name in found}
+        rows.append(facts | ({"sensitivity_percent": changed} if changed else {}))
+    return {"settings": settings, "constants": constants, "rows": rows}
 
 
 def amount(value: float) -> str:
@@ -133,6 +201,41 @@ def show_busy(facts: dict[str, Any]) -> None:
     show.console.print(table)
 
 
+def show_limits(facts: dict[str, Any]) -> None:
+    """What each row becomes without each resource, and what limits it."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("without", no_wrap=True)
+    for row in ROWS:
+        table.add_column(row.title, no_wrap=True, justify="right")
+    for name in facts["rows"][0]["freed_percent"]:
+        table.add_row(name, *(f"{ours['freed_percent'][name]:+.1f}%" for ours in facts["rows"]))
+    show.console.print(table)
+    for row, ours in zip(ROWS, facts["rows"], strict=True):
+        show.line(f"{row.title}: {limit_text(ours)}")
+
+
+def limit_text(ours: dict[str, Any]) -> str:
+    limits, after = ours["limits"], ours["next_limit"]
+    if not limits:
+        return (f"no resource, and no two of {', '.join(PAIRED)}, limits it by more than "
+                f"{MATTERS_PERCENT}%")
+    gain = ours["freed_percent"]["+".join(limits)]
+    return f"limited by {' and '.join(limits)}: {gain:+.1f}% without" + (
+        f"; then by {after}" if after else "")
+
+
+def show_sensitivity(facts: dict[str, Any]) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("constant, -10% / +10%", no_wrap=True)
+    for row in ROWS:
+        table.add_column(row.title, no_wrap=True, justify="right")
+    for name in paper_profile.TIMES:
+        table.add_row(name, *(
+            f"{ours['sensitivity_percent'][f'{name}-10']:+.1f}% / "
+            f"{ours['sensitivity_percent'][f'{name}+10']:+.1f}%" for ours in facts["rows"]))
+    show.console.print(table)
+
+
 def check(seed: int, mtu: int) -> None:
     if seed < 1:
         raise EssdError(f"--seed {seed}: use 1 or more")
@@ -140,18 +243,45 @@ def check(seed: int, mtu: int) -> None:
         raise EssdError(f"--mtu {mtu}: use 1280 to 9000")
 
 
-def command(profile: str, seed: int, mtu: int, small: bool, as_json: bool) -> None:
-    """Run `essd paper`."""
-    check(seed, mtu)
-    constants = paper_profile.load(profile)
-    if small:
+@dataclass(frozen=True)
+class Wish:
+    """What the user has asked for."""
+
+    profile: str = paper_profile.DEFAULT
+    seed: int = 1
+    mtu: int = 1500
+    small: bool = False
+    sensitivity: bool = False
+    as_json: bool = False
+    html: Path | None = None
+
+
+def measure(wish: Wish) -> dict[str, Any]:
+    """The facts that --json prints."""
+    check(wish.seed, wish.mtu)
+    constants = paper_profile.load(wish.profile)
+    if wish.small:
         constants |= SMALL_ARRAY
-    settings = settings_of(constants, SMALL if small else FULL, seed, mtu)
-    facts = facts_of(constants, settings, run(settings)[BASE])
-    if as_json:
+    settings = settings_of(constants, SMALL if wish.small else FULL, wish.seed, wish.mtu)
+    variants = free_variants()
+    if wish.sensitivity:
+        variants |= sensitivity_variants(constants)
+    return facts_of(constants, settings, run(settings, variants))
+
+
+def command(wish: Wish) -> None:
+    """Run `essd paper`."""
+    facts = measure(wish)
+    if wish.html is not None:
+        paper_report.write_page(wish.html, facts, {row.name: row.title for row in ROWS},
+                                [limit_text(row) for row in facts["rows"]])
+    if wish.as_json:
         print(json.dumps(facts, indent=2))
         return
     show_rows(facts)
     show_busy(facts)
+    show_limits(facts)
+    if wish.sensitivity:
+        show_sensitivity(facts)
     show.line("in virtual time: frames, the flash and the firmware's instructions take the times "
-              f"of {paper_profile.file_of(profile).name}; the host takes none")
+              f"of {paper_profile.file_of(wish.profile).name}; the host takes none")

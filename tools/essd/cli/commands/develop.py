@@ -195,15 +195,21 @@ def paper(profile: Annotated[str, typer.Option(
           small: Annotated[bool, typer.Option(
               "--small", help="A drive with 4 dies, for seconds; its figures are not those of "
                               "the white paper's drive.")] = False,
+          sensitivity: Annotated[bool, typer.Option(
+              "--sensitivity", help="Measure also with each constant 10% smaller and "
+                                    "larger.")] = False,
           as_json: AsJson = False,
+          html: Annotated[Path | None, typer.Option(
+              metavar="FILE", help="Write an HTML page with plots, one file.")] = None,
           ) -> None:
     """Measure the white paper's four rows in virtual time.
 
-    Prints the drive's figures beside the paper's.  The same options print the same bytes on
-    every computer that has the same compiler.
+    Prints the drive's figures beside the paper's, and what limits each of them.  The same
+    options print the same bytes on every computer that has the same compiler.
     """
     from ...bench import paper as paper_module
-    paper_module.command(profile, seed, mtu, small, as_json)
+    paper_module.command(paper_module.Wish(profile, seed, mtu, small, sensitivity, as_json,
+                                           html))
 
 
 @command(DEVELOP)
