@@ -286,6 +286,7 @@ static const char *const nvme_counter_name[] = {
     [NVME_TCP_C2H_DATA] = "c2h-data-out",
     [NVME_TCP_RESPONSES] = "responses-out",
     [NVME_TCP_SUCCESSES] = "successes-out",
+    [NVME_TCP_PLACED] = "h2c-data-placed",
 };
 _Static_assert(ARRAY_LEN(nvme_counter_name) == NVME_TCP_COUNTERS,
                "every counter of NVMe/TCP has a name");

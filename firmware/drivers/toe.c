@@ -182,6 +182,44 @@ bool toe_move_ring(struct toe *toe, uint32_t tid, void *ring)
     return command_run(toe, slot);
 }
 
+bool toe_follow(struct toe *toe, uint32_t tid, uint32_t len_bytes,
+                bool has_header_digest, bool has_data_digest)
+{
+    uint8_t *slot = command_begin(toe, TOE_CMD_FOLLOW, tid);
+
+    if (slot == NULL) {
+        return false;
+    }
+    dma_store32(slot, TOE_CMD_LENGTH, len_bytes);
+    dma_store8(slot, TOE_FOLLOW_FLAGS,
+               (uint8_t)((has_header_digest ? TOE_FOLLOW_HEADER_DIGEST : 0) |
+                         (has_data_digest ? TOE_FOLLOW_DATA_DIGEST : 0)));
+    return command_run(toe, slot);
+}
+
+bool toe_place(struct toe *toe, uint32_t tid, const struct toe_place *place,
+               const struct toe_piece *pieces, uint8_t count)
+{
+    uint8_t *slot = command_begin(toe, TOE_CMD_PLACE, tid);
+
+    ASSERT(count <= TOE_PIECES_MAX);
+    if (slot == NULL) {
+        return false;
+    }
+    dma_store16(slot, TOE_PLACE_TTAG, place->ttag);
+    dma_store16(slot, TOE_PLACE_CCCID, place->cccid);
+    dma_store32(slot, TOE_PLACE_OFFSET, place->offset);
+    dma_store8(slot, TOE_PLACE_COUNT, count);
+    for (uint8_t i = 0; i < count; i++) {
+        uint32_t at = TOE_PLACE_PIECE + i * (uint32_t)TOE_PIECE_LEN;
+
+        dma_store64(slot, at + TOE_PIECE_ADDR, hal_dma_addr(pieces[i].data));
+        dma_store32(slot, at + TOE_PIECE_LENGTH, pieces[i].len_bytes);
+    }
+    toe->queue.cmd_pi++;
+    return true;
+}
+
 void toe_settle(struct toe *toe)
 {
     const uint8_t *slot;

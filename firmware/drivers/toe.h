@@ -44,6 +44,12 @@ struct toe_entry {
     uint8_t status;
 };
 
+/* A piece of memory. */
+struct toe_piece {
+    const void *data;
+    uint32_t len_bytes;
+};
+
 /* Called by toe_poll() for each entry.  It may post commands. */
 typedef void toe_entry_fn(void *ctx, const struct toe_entry *entry);
 
@@ -84,6 +90,32 @@ MUST_USE bool toe_accept(struct toe *toe, uint32_t tid, void *ring);
  *         command can be posted
  */
 MUST_USE bool toe_move_ring(struct toe *toe, uint32_t tid, void *ring);
+
+/**
+ * Follow the PDUs of an open connection from the next byte on: docs/hardware/
+ * toe.md, section 4.2.  Waits.
+ *
+ * @param len_bytes  all bytes that were received, and not given back; they are
+ *                   given back
+ * @return false when it does not: nothing has happened
+ */
+MUST_USE bool toe_follow(struct toe *toe, uint32_t tid, uint32_t len_bytes,
+                         bool has_header_digest, bool has_data_digest);
+
+struct toe_place {
+    uint16_t ttag, cccid;
+    uint32_t offset; /* of the first byte in the command's data */
+};
+
+/**
+ * Say where the data of a TTAG go, of a connection that is followed; up to
+ * TOE_PIECES_MAX pieces, which follow those of earlier calls.  The engine
+ * writes to them until all data have come, or until the connection has ended or
+ * toe_close() was carried out.
+ */
+MUST_USE bool toe_place(struct toe *toe, uint32_t tid,
+                        const struct toe_place *place,
+                        const struct toe_piece *pieces, uint8_t count);
 
 /** Wait until all commands that were posted have been carried out. */
 void toe_settle(struct toe *toe);

@@ -57,7 +57,11 @@ static bool socket_close(void *ctx, uint32_t id)
 {
     struct nvme_socket *socket = ctx;
 
-    return has_room(socket) && toe_close(socket->config.toe, id, 0);
+    if (!has_room(socket) || !toe_close(socket->config.toe, id, 0)) {
+        return false;
+    }
+    toe_settle(socket->config.toe); /* the buffers may be given back */
+    return true;
 }
 
 static bool socket_abort(void *ctx, uint32_t id)
@@ -75,6 +79,66 @@ static bool socket_release(void *ctx, uint32_t id)
         return false;
     }
     socket->conn_of[slot_of(id)] = NVME_TCP_NONE;
+    return true;
+}
+
+/* ---- Following the stream of PDUs. */
+
+_Static_assert((int)FOLLOW_STOP == (int)TOE_PDU_STOP &&
+                   (int)FOLLOW_STOP_LEN == (int)TOE_PDU_STOP_LEN &&
+                   (int)FOLLOW_FOLLOWED == (int)TOE_PDU_FOLLOWED &&
+                   (int)FOLLOW_PLACED == (int)TOE_PDU_PLACED &&
+                   (int)FOLLOW_BAD_DIGEST == (int)TOE_PDU_BAD_DIGEST,
+               "as the engine has them");
+_Static_assert((int)FOLLOW_BEGUN_NOTHING == (int)TOE_BEGUN_NOTHING &&
+                   (int)FOLLOW_BEGUN_PDU == (int)TOE_BEGUN_PDU &&
+                   (int)FOLLOW_BEGUN_PLACED == (int)TOE_BEGUN_PLACED,
+               "as the engine has them");
+_Static_assert((int)NVMF_MAX_PIECES <= (int)TOE_PLACE_PIECES,
+               "the pieces of a window have room");
+/* What is longer, firmware judges when the header has come. */
+_Static_assert((int)NVMF_IN_CAPSULE_LEN == (int)TOE_CAPSULE_MAX &&
+                   (int)NVME_TCP_H2C_MAX == (int)TOE_H2C_MAX,
+               "as the engine has them");
+
+static bool socket_follow(void *ctx, uint32_t id, uint32_t received,
+                          bool has_header_digest, bool has_data_digest)
+{
+    struct nvme_socket *socket = ctx;
+
+    return has_room(socket) && toe_follow(socket->config.toe, id, received,
+                                          has_header_digest, has_data_digest);
+}
+
+static bool socket_place(void *ctx, uint32_t id,
+                         const struct nvme_tcp_place *place)
+{
+    enum {
+        COMMANDS = (TOE_PLACE_PIECES + TOE_PIECES_MAX - 1) / TOE_PIECES_MAX
+    };
+    struct nvme_socket *socket = ctx;
+    const struct toe_place head = {place->ttag, place->cccid, place->offset};
+    const struct nvmf_piece *piece = place->pieces;
+    uint32_t left = place->len_bytes;
+    bool is_posted = true;
+
+    if (toe_room(socket->config.toe) <
+        socket->config.commands_left + COMMANDS) {
+        return false;
+    }
+    while (left != 0) {
+        struct toe_piece pieces[TOE_PIECES_MAX];
+        uint8_t count = 0;
+
+        for (; left != 0 && count < TOE_PIECES_MAX; piece++) {
+            uint32_t len = MIN(piece->len_bytes, left);
+
+            pieces[count++] = (struct toe_piece){piece->ptr, len};
+            left -= len;
+        }
+        is_posted &= toe_place(socket->config.toe, id, &head, pieces, count);
+    }
+    ASSERT(is_posted); /* there was room */
     return true;
 }
 
@@ -96,6 +160,8 @@ struct nvme_tcp_socket nvme_socket_init(struct nvme_socket *socket,
         .close = socket_close,
         .abort = socket_abort,
         .release = socket_release,
+        .follow = socket_follow,
+        .place = socket_place,
     };
 }
 
@@ -157,6 +223,9 @@ static void take_conn_entry(struct nvme_tcp *tcp, uint16_t conn,
         break;
     case TOE_KIND_DATA:
         nvme_tcp_received(tcp, conn, entry->value);
+        if (entry->port != TOE_BEGUN_NOTHING) {
+            nvme_tcp_begun(tcp, conn, (enum nvme_tcp_begun)entry->port);
+        }
         break;
     case TOE_KIND_SENT:
         nvme_tcp_sent(tcp, conn, entry->status == TOE_OK);

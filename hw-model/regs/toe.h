@@ -93,6 +93,26 @@ enum {                            /* LADDR_SET; TID is the index, 0..15 */
     TOE_LADDR_IP = 24,            /* 16 bytes; IPv4 as ::ffff:a.b.c.d */
     TOE_LADDR_IP_LEN = 16,
 };
+enum {                            /* FOLLOW; LENGTH: bytes not given back */
+    TOE_FOLLOW_FLAGS = 16,        /* u8: enum toe_follow_flags */
+};
+enum toe_follow_flags {
+    TOE_FOLLOW_HEADER_DIGEST = 1,
+    TOE_FOLLOW_DATA_DIGEST = 2,
+};
+enum {                            /* PLACE; no COOKIE */
+    TOE_PLACE_TTAG = 0,           /* u16 */
+    TOE_PLACE_CCCID = 2,          /* u16 */
+    TOE_PLACE_OFFSET = 4,         /* u32: of the first byte of its R2T */
+    TOE_PLACE_COUNT = 10,         /* u8: pieces, 1..3 */
+    TOE_PLACE_PIECE = 16,         /* piece n at + 16n */
+    TOE_PIECE_ADDR = 0,           /* u64 */
+    TOE_PIECE_LENGTH = 8,         /* u32 */
+    TOE_PIECE_LEN = 16,
+    TOE_PIECES_MAX = 3,           /* of one command */
+    TOE_PLACE_PIECES = 8,         /* of one TTAG */
+    TOE_PLACES = 4096,            /* TTAGs of all connections */
+};
 enum toe_opcode {
     TOE_CMD_NOP = 0,
     TOE_CMD_LISTEN = 1,
@@ -108,6 +128,8 @@ enum toe_opcode {
     TOE_CMD_LADDR_SET = 11,
     TOE_CMD_LADDR_CLEAR = 12,
     TOE_CMD_RING = 13,
+    TOE_CMD_FOLLOW = 14,
+    TOE_CMD_PLACE = 15,
     TOE_OPCODES,
 };
 enum toe_status {
@@ -126,9 +148,26 @@ enum toe_status {
 /* ---- Entries of the completion ring: regs/queue.h, and these fields. */
 enum {
     TOE_CQE_KIND = 17,            /* u8: enum toe_kind */
-    TOE_CQE_PORT = 18,            /* u16: ASKED: local TCP port */
+    TOE_CQE_PORT = 18,            /* u16: ASKED: local TCP port; DATA: begun */
     TOE_CQE_TID = 20,             /* u32 */
     TOE_CQE_VALUE = 24,           /* u32: see enum toe_kind */
+};
+enum toe_begun {                  /* CQE_PORT of DATA of a followed stream */
+    TOE_BEGUN_NOTHING = 0,
+    TOE_BEGUN_PDU = 1,            /* a PDU has begun and is not complete */
+    TOE_BEGUN_PLACED = 2,         /* H2CData that is placed has */
+};
+/* The last byte of PLEN in the ring, of PDUs that were followed. */
+enum toe_pdu_marks {
+    TOE_PDU_FOLLOWED = 0x80,
+    TOE_PDU_PLACED = 0x01,        /* the data are not in the ring */
+    TOE_PDU_BAD_DIGEST = 0x02,    /* of the data */
+};
+enum {
+    TOE_PDU_STOP = 0xff,          /* type of the mark where following ends */
+    TOE_PDU_STOP_LEN = 8,
+    TOE_CAPSULE_MAX = 4096,       /* data of a capsule that is followed */
+    TOE_H2C_MAX = 262144,         /* data of H2CData that is followed */
 };
 enum toe_kind {
     TOE_KIND_SENT = 1,            /* completes SEND */
@@ -203,6 +242,7 @@ enum toe_tcb_flags {
     TOE_TCB_HAS_ECN = 4,
     TOE_TCB_IS_RECOVERING = 8,
     TOE_TCB_IS_RDMA = 16,         /* belongs to a queue pair */
+    TOE_TCB_IS_FOLLOWED = 32,     /* its PDUs are followed */
 };
 /* clang-format on */
 

@@ -356,6 +356,7 @@ static void reset_state(struct hw_toe *toe)
     struct hw_toe_state *state = &toe->state;
 
     memset(state, 0, sizeof(*state));
+    hw_toe_follow_reset(toe);
     memset(toe->rdma_due, 0, sizeof(toe->rdma_due));
     toe->has_rdma_due = false;
     state->config = FIELD_SET(0, TOE_CONFIG, MTU, MTU_RESET) |
@@ -541,6 +542,7 @@ bool hw_toe_state_loaded(struct hw_toe *toe)
         return false;
     }
     forget_ids(toe);
+    hw_toe_follow_reset(toe);
     if (FIELD_GET(toe->state.ctrl, TOE_CTRL, ENABLE)) {
         start_engine(toe);
         hw_toe_listen_again(toe);

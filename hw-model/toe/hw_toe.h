@@ -18,6 +18,7 @@
 #include "hw-model/core/dev_queue.h"
 #include "hw-model/core/env.h"
 #include "hw-model/core/frame.h"
+#include "hw-model/toe/pdu_follow.h"
 #include "lib/trace.h"
 #include "net/verbs/stream.h"
 #include "net/wire/eth.h"
@@ -167,6 +168,16 @@ struct hw_toe {
     int8_t tcp_listener[HW_TOE_LISTENERS]; /* that of net/tcp; -1: none */
     uint16_t slot_of[HW_TOE_IDS];          /* by the low half of the id */
     uint64_t late_us[HW_TOE_SLOTS]; /* abort_due, rst_due: no RST after this */
+    /* Streams of PDUs; none is saved, since no connection is. */
+    struct hw_toe_follow {
+        struct pdu_follow stream;
+        uint32_t consumed; /* bytes that net/tcp is not told of yet */
+        uint64_t absent;   /* all bytes that did not come into the ring */
+        bool has_progress; /* DATA is due without bytes in the ring */
+        uint8_t begun;     /* as the last DATA has reported it */
+        uint64_t reported_us;
+    } follows[HW_TOE_SLOTS];
+    struct pdu_places places;
     uint16_t orphan_next;
     uint8_t orphan_round;
     uint64_t orphan_due_us; /* when the next ones are asked */

@@ -183,6 +183,7 @@ static enum toe_status run_send(struct hw_toe *toe, const uint8_t *cmd,
         return TOE_BAD_STATE;
     }
     conn->send_end += send.len_bytes;
+    hw_toe_follow_send(toe, conn, &send);
     return TOE_OK;
 }
 
@@ -223,6 +224,7 @@ static enum toe_status run_close(struct hw_toe *toe, const uint8_t *cmd,
     }
     conn->has_close = true;
     conn->close_cookie = get_le64(cmd + TOE_CMD_COOKIE);
+    hw_toe_follow_close(toe, conn);
     if (conn->state == TOE_SLOT_ENDED) {
         hw_toe_conn_due(toe, conn);
     } else {
@@ -245,6 +247,7 @@ static enum toe_status run_abort(struct hw_toe *toe, const uint8_t *cmd,
     }
     conn->has_abort = true;
     conn->abort_cookie = get_le64(cmd + TOE_CMD_COOKIE);
+    hw_toe_follow_close(toe, conn);
     if (conn->state == TOE_SLOT_ENDED) {
         hw_toe_conn_due(toe, conn);
     } else {
@@ -289,7 +292,8 @@ static enum toe_status run_ring(struct hw_toe *toe, const uint8_t *cmd,
     if (conn->state == TOE_SLOT_ENDED) {
         return TOE_ENDED;
     }
-    if (conn->state != TOE_SLOT_OPEN || conn->is_rdma || conn->is_deaf) {
+    if (conn->state != TOE_SLOT_OPEN || conn->is_rdma || conn->is_deaf ||
+        hw_toe_is_followed(toe, conn)) {
         return TOE_BAD_STATE;
     }
     if (ring % 64 != 0 || !is_dram(toe, ring, hw_toe_ring_bytes(toe))) {
@@ -323,6 +327,20 @@ static enum toe_status run_query(struct hw_toe *toe, const uint8_t *cmd,
                                  uint64_t now_us)
 {
     return hw_toe_query(toe, conn_find(toe, cmd), cmd, now_us);
+}
+
+static enum toe_status run_follow(struct hw_toe *toe, const uint8_t *cmd,
+                                  uint64_t now_us)
+{
+    (void)now_us;
+    return hw_toe_follow_run(toe, conn_find(toe, cmd), cmd);
+}
+
+static enum toe_status run_place(struct hw_toe *toe, const uint8_t *cmd,
+                                 uint64_t now_us)
+{
+    (void)now_us;
+    return hw_toe_place_run(toe, conn_find(toe, cmd), cmd);
 }
 
 /* ---- Own addresses. */
@@ -406,6 +424,8 @@ static void take_command(struct hw_toe *toe, uint64_t now_us)
         [TOE_CMD_LADDR_SET] = run_laddr_set,
         [TOE_CMD_LADDR_CLEAR] = run_laddr_clear,
         [TOE_CMD_RING] = run_ring,
+        [TOE_CMD_FOLLOW] = run_follow,
+        [TOE_CMD_PLACE] = run_place,
     };
     struct dev_queue *queue = &toe->state.queue;
     uint64_t addr = queue->cmd_addr +

@@ -43,6 +43,7 @@ void hw_toe_conn_end(struct hw_toe *toe, struct hw_toe_conn *conn,
                      enum toe_end end)
 {
     conn_rename(toe, conn, TCP_NO_ID);
+    hw_toe_follow_end(toe, conn);
     conn->state = TOE_SLOT_ENDED;
     conn->rst_lost |= conn->abort_due && end == TOE_END_STOPPED;
     conn->abort_due = false;
@@ -105,6 +106,7 @@ static void note_asked(void *ctx, uint32_t id, uint32_t listener,
         return;
     }
     conn->state = TOE_SLOT_ASKED;
+    *hw_toe_follow_of(toe, conn) = (struct hw_toe_follow){0};
     conn->local = ends->local;
     conn->remote = ends->remote;
     conn->local_port = ends->local_port;
@@ -139,6 +141,12 @@ static void take_bytes(void *ctx, uint32_t id, const uint8_t *data,
     struct hw_toe_conn *conn = hw_toe_conn_of(toe, id);
     uint32_t size = hw_toe_ring_bytes(toe);
 
+    if (conn != NULL && !conn->is_lost && hw_toe_is_followed(toe, conn)) {
+        uint32_t taken = hw_toe_follow_take(toe, conn, data, len);
+
+        data += taken;
+        len -= taken;
+    }
     while (conn != NULL && !conn->is_lost && len != 0) {
         uint32_t at = (uint32_t)conn->received & (size - 1);
         uint32_t part = MIN(len, size - at);

@@ -77,20 +77,25 @@ static bool report_opening(struct hw_toe *toe, const uint8_t *page,
 static bool report_received(struct hw_toe *toe, const uint8_t *page,
                             struct hw_toe_conn *conn)
 {
+    struct hw_toe_follow *follow = hw_toe_follow_of(toe, conn);
     const struct entry data = {
         .kind = TOE_KIND_DATA,
         .status = TOE_OK,
+        .port = pdu_follow_begun(&follow->stream),
         .value = conn->is_rdma || conn->is_deaf
                      ? 0
                      : (uint32_t)(conn->received - conn->reported),
     };
     const struct entry finished = {.kind = TOE_KIND_FINISHED, .status = TOE_OK};
 
-    if (data.value != 0) {
+    if (data.value != 0 || follow->has_progress) {
         if (!put_entry(toe, page, conn, &data)) {
             return false;
         }
         conn->reported = conn->received;
+        follow->has_progress = false;
+        follow->begun = (uint8_t)data.port;
+        follow->reported_us = hw_toe_now_us(toe);
     }
     if (conn->finished_due) {
         if (!put_entry(toe, page, conn, &finished)) {

@@ -111,6 +111,47 @@ unsigned int hw_toe_rdma_fetch(struct hw_toe *toe,
                                const struct hw_toe_conn *conn, uint64_t offset,
                                uint32_t len, struct tcp_piece *pieces);
 
+/* ---- follow.c: streams of PDUs. */
+
+void hw_toe_follow_reset(struct hw_toe *toe);
+
+/* A connection has ended: nothing is placed any more. */
+void hw_toe_follow_end(struct hw_toe *toe, const struct hw_toe_conn *conn);
+
+/* Take bytes that have come.  @return how many were taken; the others go to the
+ * ring */
+uint32_t hw_toe_follow_take(struct hw_toe *toe, struct hw_toe_conn *conn,
+                            const uint8_t *data, uint32_t len);
+
+/* Fill digests into bytes that are sent. */
+void hw_toe_follow_send(struct hw_toe *toe, struct hw_toe_conn *conn,
+                        const struct hw_toe_send *send);
+
+/* Tell net/tcp which bytes need no room. */
+void hw_toe_follow_settle(struct hw_toe *toe, const struct hw_toe_conn *conn);
+
+/* Carry out the commands.  @param conn  NULL: none has this TID */
+enum toe_status hw_toe_follow_run(struct hw_toe *toe, struct hw_toe_conn *conn,
+                                  const uint8_t *cmd);
+enum toe_status hw_toe_place_run(struct hw_toe *toe,
+                                 const struct hw_toe_conn *conn,
+                                 const uint8_t *cmd);
+
+/* Firmware has closed: drop what comes. */
+void hw_toe_follow_close(struct hw_toe *toe, const struct hw_toe_conn *conn);
+
+static inline struct hw_toe_follow *hw_toe_follow_of(
+    struct hw_toe *toe, const struct hw_toe_conn *conn)
+{
+    return &toe->follows[hw_toe_slot(toe, conn)];
+}
+
+static inline bool hw_toe_is_followed(struct hw_toe *toe,
+                                      const struct hw_toe_conn *conn)
+{
+    return pdu_follow_is_on(&hw_toe_follow_of(toe, conn)->stream);
+}
+
 /* ---- command.c */
 
 /* Take the commands that firmware has published. */

@@ -63,6 +63,7 @@ static void put_conn(const struct hw_toe *toe, const struct hw_toe_conn *conn,
                                   .remote = conn->remote,
                                   .local_port = conn->local_port,
                                   .remote_port = conn->remote_port};
+    const struct hw_toe_follow *follow = &toe->follows[hw_toe_slot(toe, conn)];
     struct tcp_info info;
 
     put_le32(to + TOE_TCB_TID, hw_toe_tid(toe, conn));
@@ -70,12 +71,15 @@ static void put_conn(const struct hw_toe *toe, const struct hw_toe_conn *conn,
     put_ends(to, &ends);
     put_path(to, &toe->state.paths[conn->path]);
     put_le64(to + TOE_TCB_SENT_BYTES, conn->acked);
-    put_le64(to + TOE_TCB_RECEIVED_BYTES, conn->received);
+    put_le64(to + TOE_TCB_RECEIVED_BYTES, conn->received + follow->absent);
     if (conn->state == TOE_SLOT_OPEN && tcp_info(toe->tcp, conn->id, &info)) {
         put_tcp_info(to, &info);
     }
     if (conn->is_rdma) {
         to[TOE_TCB_FLAGS] |= TOE_TCB_IS_RDMA;
+    }
+    if (pdu_follow_is_on(&follow->stream)) {
+        to[TOE_TCB_FLAGS] |= TOE_TCB_IS_FOLLOWED;
     }
 }
 

@@ -42,7 +42,8 @@ static bool attach_pair(void *ctx, uint32_t stream, uint32_t slot,
 
     if (conn == NULL || conn->is_rdma || conn->is_deaf || conn->has_close ||
         conn->abort_due || conn->is_lost || conn->is_finished ||
-        conn->received != conn->credited || toe->rdma.receive == NULL) {
+        conn->received != conn->credited || hw_toe_is_followed(toe, conn) ||
+        toe->rdma.receive == NULL) {
         return false;
     }
     conn->is_rdma = true;
@@ -227,6 +228,7 @@ void hw_toe_rdma_settle(struct hw_toe *toe)
             unsigned int bit = (unsigned int)__builtin_ctzll(due);
 
             settle_conn(toe, &toe->state.conns[i * 64 + bit]);
+            hw_toe_follow_settle(toe, &toe->state.conns[i * 64 + bit]);
         }
     }
 }

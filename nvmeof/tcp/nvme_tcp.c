@@ -316,6 +316,9 @@ static void queue_init(struct nvme_tcp_queue *queue, uint32_t id,
     queue->acked_us = tcp->now_us;
     queue->rules = (struct tcp_pdu_rules){.data_max = NVME_TCP_H2C_MAX};
     queue->hpda = 0;
+    queue->is_followed = false;
+    queue->fills_digests = false;
+    queue->begun = FOLLOW_BEGUN_NOTHING;
     queue->received = 0;
     queue->read = 0;
     queue->credit_due = 0;
@@ -420,6 +423,7 @@ void nvme_tcp_received(struct nvme_tcp *tcp, uint16_t conn, uint32_t len_bytes)
 
     queue->received += len_bytes;
     queue->bytes_us = tcp->now_us;
+    queue->begun = FOLLOW_BEGUN_NOTHING;
     queue_step(queue);
 }
 
@@ -429,7 +433,7 @@ void nvme_tcp_sent(struct nvme_tcp *tcp, uint16_t conn, bool is_ok)
 
     queue->acked_us = tcp->now_us;
     tcp_queue_sent(queue, is_ok && queue->state < TCP_QUEUE_ABORTING);
-    queue_step(queue);
+    tcp_queue_needs_step(queue); /* once for all completions of this turn */
 }
 
 void nvme_tcp_finished(struct nvme_tcp *tcp, uint16_t conn)
@@ -483,7 +487,8 @@ static bool is_silent(struct nvme_tcp_queue *queue)
     uint64_t since_us;
 
     if (reader->state == TCP_READ_WAIT ||
-        (reader->state == TCP_READ_HEADER && reader->have == 0)) {
+        (reader->state == TCP_READ_HEADER && reader->have == 0 &&
+         queue->begun == FOLLOW_BEGUN_NOTHING)) {
         queue->bytes_us = now_us;
     }
     if (reader->state == TCP_READ_WAIT || queue->fetching.first == NULL) {

@@ -33,6 +33,7 @@
 #include "nvmeof/binding.h"
 #include "nvmeof/target/target.h"
 #include "nvmeof/tcp/tcp_fault.h"
+#include "nvmeof/tcp/tcp_follow.h"
 #include "nvmeof/tcp/tcp_limits.h"
 #include "nvmeof/tcp/tcp_socket.h"
 
@@ -117,6 +118,7 @@ enum nvme_tcp_counter {
     NVME_TCP_C2H_DATA,
     NVME_TCP_RESPONSES, /* CapsuleResp */
     NVME_TCP_SUCCESSES, /* C2HData with SUCCESS, instead of CapsuleResp */
+    NVME_TCP_PLACED,    /* H2CData that the socket has placed */
     NVME_TCP_COUNTERS
 };
 uint64_t nvme_tcp_counter(const struct nvme_tcp *tcp,
@@ -148,6 +150,11 @@ void nvme_tcp_established(struct nvme_tcp *tcp, uint16_t conn);
 
 /** This many more bytes are in the ring. */
 void nvme_tcp_received(struct nvme_tcp *tcp, uint16_t conn, uint32_t len_bytes);
+
+/** What has begun besides, of a stream that is followed; until the next
+ * nvme_tcp_received(). */
+void nvme_tcp_begun(struct nvme_tcp *tcp, uint16_t conn,
+                    enum nvme_tcp_begun begun);
 
 /** The oldest send() has been acknowledged; not is_ok: its connection has
  * ended before. */

@@ -96,6 +96,12 @@ static void begin_data(struct nvme_tcp_queue *queue,
     reader->left = tcp_pdu_data_len(&reader->head);
     reader->digest = 0;
     reader->have = 0;
+    if ((reader->marks & FOLLOW_PLACED) != 0) {
+        req->received += reader->left;
+        reader->left = 0;
+        queue->data_us = queue->tcp->now_us;
+        queue->tcp->counters[NVME_TCP_PLACED]++;
+    }
 }
 
 /* Where the next byte of the data goes, and how much fits there. */
@@ -132,7 +138,7 @@ static bool read_data(struct nvme_tcp_queue *queue)
         }
         tcp_note_work(queue->tcp, len);
         memcpy(place, bytes, len);
-        if (reader->head.has_data_digest) {
+        if (reader->head.has_data_digest && reader->marks == 0) {
             reader->digest = crc32c_update(reader->digest, place, len);
         }
         reader->request->received += len;
@@ -145,6 +151,16 @@ static bool read_data(struct nvme_tcp_queue *queue)
     return true;
 }
 
+/* Whether the digest of the data that have come is theirs. */
+static bool digest_is_good(const struct nvme_tcp_reader *reader)
+{
+    bool is_same = reader->marks != 0
+                       ? (reader->marks & FOLLOW_BAD_DIGEST) == 0
+                       : get_le32(reader->trailer) == reader->digest;
+
+    return is_same && !reader->is_spoiled;
+}
+
 /* All bytes of a PDU with data have come. */
 static void end_data(struct nvme_tcp_queue *queue)
 {
@@ -152,8 +168,7 @@ static void end_data(struct nvme_tcp_queue *queue)
     struct nvme_tcp_request *req = reader->request;
     struct nvme_tcp_request *before = NULL;
 
-    if (reader->head.has_data_digest &&
-        (get_le32(reader->trailer) != reader->digest || reader->is_spoiled)) {
+    if (reader->head.has_data_digest && !digest_is_good(reader)) {
         req->data_is_bad = true;
         queue->digest_errors++;
         queue->tcp->counters[NVME_TCP_DATA_DIGESTS]++;
@@ -178,6 +193,21 @@ static void end_data(struct nvme_tcp_queue *queue)
 
 /* ---- Headers. */
 
+/* Let the socket follow the PDUs after ICReq, if none has come yet. */
+static void follow_stream(struct nvme_tcp_queue *queue)
+{
+    const struct nvme_tcp_socket *socket = &queue->tcp->config.socket;
+
+    if (socket->follow != NULL && bytes_available(queue) == 0 &&
+        socket->follow(socket->ctx, queue->id, queue->credit_due,
+                       queue->rules.has_header_digest,
+                       queue->rules.has_data_digest)) {
+        queue->credit_due = 0;
+        queue->is_followed = true;
+        queue->fills_digests = true;
+    }
+}
+
 static void take_ic_req(struct nvme_tcp_queue *queue)
 {
     struct tcp_pdu_ic ic;
@@ -195,6 +225,7 @@ static void take_ic_req(struct nvme_tcp_queue *queue)
     queue->rules.has_header_digest = ic.has_header_digest;
     queue->rules.has_data_digest = ic.has_data_digest;
     queue->rules.is_ready = true;
+    follow_stream(queue);
     tcp_queue_send_ic_resp(queue);
     tcp_queue_reader_init(queue);
 }
@@ -318,7 +349,8 @@ static bool check_header(struct nvme_tcp_queue *queue)
         tcp_queue_abort(queue);
         return false;
     }
-    if (!reader->head.has_header_digest) {
+    if (!reader->head.has_header_digest ||
+        (reader->marks != 0 && fault != NVME_TCP_FAULT_HEADER_DIGEST)) {
         return true;
     }
     digest = get_le32(reader->header + reader->head.hlen);
@@ -326,9 +358,32 @@ static bool check_header(struct nvme_tcp_queue *queue)
         crc32c_update(0, reader->header, reader->head.hlen) == digest) {
         return true;
     }
+    if (reader->marks != 0) { /* it was right, and is not in the ring */
+        digest = crc32c_update(0, reader->header, reader->head.hlen);
+    }
     queue->tcp->counters[NVME_TCP_HEADER_DIGESTS]++;
     end_for(queue, PDU_FES_HEADER_DIGEST, digest);
     return false;
+}
+
+/* Take out what a socket that follows the stream has written into the common
+ * header.  @return false when it is the mark where following has stopped */
+static bool take_marks(struct nvme_tcp_queue *queue)
+{
+    struct nvme_tcp_reader *reader = &queue->reader;
+
+    reader->marks = 0;
+    if (!queue->is_followed) {
+        return true;
+    }
+    if (reader->header[PDU_TYPE] == FOLLOW_STOP) {
+        queue->is_followed = false;
+        reader->have = 0;
+        return false;
+    }
+    reader->marks = reader->header[FOLLOW_MARKS];
+    reader->header[FOLLOW_MARKS] = 0;
+    return true;
 }
 
 /* @return false when bytes are missing */
@@ -342,6 +397,9 @@ static bool read_header(struct nvme_tcp_queue *queue)
         if (!collect_bytes(queue, reader->header, PDU_HEAD_LEN)) {
             return false;
         }
+        if (!take_marks(queue)) {
+            return true;
+        }
         tcp_pdu_head_parse(&reader->head, reader->header);
         queue->rules.capsule_data_max = NVME_TCP_CAPSULE_MAX;
         term = tcp_pdu_judge(&reader->head, &queue->rules);
@@ -352,7 +410,7 @@ static bool read_header(struct nvme_tcp_queue *queue)
         reader->is_judged = true;
     }
     len = reader->head.hlen;
-    if (reader->head.has_header_digest) {
+    if (reader->head.has_header_digest && reader->marks == 0) {
         len = (uint8_t)(len + PDU_DIGEST_LEN);
     }
     if (!collect_bytes(queue, reader->header, len)) {
@@ -415,7 +473,7 @@ static bool read_stream(struct nvme_tcp_queue *queue)
         if (!read_data(queue)) {
             return false;
         }
-        if (reader->head.has_data_digest) {
+        if (reader->head.has_data_digest && reader->marks == 0) {
             reader->state = TCP_READ_DIGEST;
         } else {
             end_data(queue);
@@ -466,5 +524,17 @@ void tcp_queue_receive(struct nvme_tcp_queue *queue)
     }
     if (queue->state <= TCP_QUEUE_CLOSING) {
         give_credit(queue);
+    }
+}
+
+void nvme_tcp_begun(struct nvme_tcp *tcp, uint16_t conn,
+                    enum nvme_tcp_begun begun)
+{
+    struct nvme_tcp_queue *queue = &tcp->queues[conn];
+
+    queue->bytes_us = tcp->now_us;
+    queue->begun = (uint8_t)begun;
+    if (begun == FOLLOW_BEGUN_PLACED) {
+        queue->data_us = tcp->now_us;
     }
 }

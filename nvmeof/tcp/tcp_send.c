@@ -129,7 +129,8 @@ static uint32_t end_header(struct nvme_tcp_queue *queue, uint8_t *header,
 
     queue->wants_reset |= fault == NVME_TCP_FAULT_RESET;
     if (queue->rules.has_header_digest) {
-        digest = crc32c_update(0, header, head->hlen);
+        digest =
+            queue->fills_digests ? 0 : crc32c_update(0, header, head->hlen);
         put_le32(header + head->hlen,
                  fault == NVME_TCP_FAULT_HEADER_DIGEST ? ~digest : digest);
     }
@@ -199,13 +200,30 @@ static uint16_t free_ttag(struct nvme_tcp_queue *queue)
     return queue->next_ttag++;
 }
 
+/* Choose the tag of the next R2T, and tell a socket that follows the stream
+ * where its data go.  @return false when it has no room */
+static bool prepare_fetch(struct nvme_tcp_queue *queue,
+                          struct nvme_tcp_request *req)
+{
+    const struct nvme_tcp_socket *socket = &queue->tcp->config.socket;
+    struct nvme_tcp_place place = {
+        .cccid = req->cid,
+        .offset = req->nvmf->data_offset,
+        .len_bytes = req->nvmf->fetch_len,
+        .pieces = req->nvmf->pieces,
+    };
+
+    req->ttag = free_ttag(queue);
+    place.ttag = req->ttag;
+    return !queue->is_followed || socket->place(socket->ctx, queue->id, &place);
+}
+
 static void make_r2t(struct nvme_tcp_queue *queue, struct nvme_tcp_request *req)
 {
     struct tcp_pdu_head head = {.type = PDU_R2T, .hlen = PDU_DATA_LEN};
     uint8_t *header = begin_pdu(queue, &head, 0);
     struct tcp_pdu_data fields;
 
-    req->ttag = free_ttag(queue);
     req->received = 0;
     req->data_is_bad = false;
     fields = (struct tcp_pdu_data){.cccid = req->cid,
@@ -220,7 +238,7 @@ static void make_r2t(struct nvme_tcp_queue *queue, struct nvme_tcp_request *req)
     queue->tcp->counters[NVME_TCP_R2TS]++;
 }
 
-/* Add the pieces of a window.  @return their digest */
+/* Add the pieces of a window.  @return their digest; 0: the socket adds it */
 static uint32_t add_pieces(struct nvme_tcp_queue *queue,
                            const struct nvmf_transfer *nvmf)
 {
@@ -232,7 +250,7 @@ static uint32_t add_pieces(struct nvme_tcp_queue *queue,
         uint32_t len = MIN(piece->len_bytes, rest);
 
         (void)add_span(queue, piece->ptr, len);
-        if (queue->rules.has_data_digest) {
+        if (queue->rules.has_data_digest && !queue->fills_digests) {
             digest = crc32c_update(digest, piece->ptr, len);
             tcp_note_work(queue->tcp, len);
         }
@@ -345,6 +363,11 @@ void tcp_queue_send(struct nvme_tcp_queue *queue)
 
         if (queue->tcp->bytes_left == 0) {
             tcp_queue_needs_step(queue); /* in the next turn */
+            break;
+        }
+        if (req->state == TCP_REQUEST_FETCH_ROOM &&
+            !prepare_fetch(queue, req)) {
+            tcp_queue_needs_step(queue);
             break;
         }
         request_list_remove(&queue->waiting, NULL);

@@ -18,6 +18,15 @@
 
 #include "lib/util.h"
 
+struct nvmf_piece;
+
+/* Where the data of an R2T go. */
+struct nvme_tcp_place {
+    uint16_t ttag, cccid;
+    uint32_t offset, len_bytes;
+    const struct nvmf_piece *pieces; /* len_bytes or more */
+};
+
 struct nvme_tcp_socket {
     void *ctx; /* first argument of every function below */
 
@@ -33,7 +42,7 @@ struct nvme_tcp_socket {
     bool (*credit)(void *ctx, uint32_t id, uint32_t len_bytes);
 
     /* Send a FIN after all bytes.  nvme_tcp_closed() follows when the
-     * connection has ended. */
+     * connection has ended.  Nothing is written to places any more. */
     bool (*close)(void *ctx, uint32_t id);
 
     /* End the connection at once.  nvme_tcp_aborted() follows. */
@@ -41,6 +50,18 @@ struct nvme_tcp_socket {
 
     /* Give the number back, after nvme_tcp_ended() and all completions. */
     bool (*release)(void *ctx, uint32_t id);
+
+    /*
+     * Follow the stream of PDUs, in both directions: tcp_follow.h.  `received`
+     * bytes have come and were not given back; the call gives them back.
+     * NULL, or false: the stream goes on as before, as it must when other bytes
+     * have come already, or when those of the connection are transformed (TLS).
+     */
+    bool (*follow)(void *ctx, uint32_t id, uint32_t received,
+                   bool has_header_digest, bool has_data_digest);
+
+    /* Write the data of a TTAG to these pieces when they come. */
+    bool (*place)(void *ctx, uint32_t id, const struct nvme_tcp_place *place);
 };
 
 #endif

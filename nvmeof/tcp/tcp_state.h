@@ -89,6 +89,7 @@ struct nvme_tcp_reader {
     uint8_t have;    /* bytes in `header`, or of a digest */
     bool is_judged;  /* the common header was allowed */
     bool is_spoiled; /* a fault rule takes its data digest for wrong */
+    uint8_t marks;   /* enum nvme_tcp_follow_marks; 0: it was not followed */
     uint32_t left;   /* bytes of data that have not come */
     uint32_t digest; /* of the data so far */
     struct tcp_pdu_head head;
@@ -119,6 +120,11 @@ struct nvme_tcp_queue {
     uint64_t ending_us; /* when it began to end */
     struct tcp_pdu_rules rules;
     uint8_t hpda; /* in units of 4 bytes, 0's based */
+
+    /* What the socket does: tcp_follow.h. */
+    bool is_followed;   /* the next header is marked */
+    bool fills_digests; /* of PDUs that are sent */
+    uint8_t begun;      /* enum nvme_tcp_begun */
 
     /* The stream. */
     uint8_t *ring, *slots, *stage;

@@ -61,7 +61,12 @@ def test_what_a_host_writes_it_reads(tcp: Job, digests: str) -> None:
     connect(tcp, 0, digests)
     found = tcp.quiet(f"nvme id-ctrl {tcp.controller()}")
     assert re.search(r"sgls\s+: 0x100001\b", found) and re.search(r"ioccsz\s+: 260\b", found)
+    before = mgmt.ask(tcp.instance, "counters")["nvme-tcp"]
     tcp.quiet(FIO.format(device=tcp.device()))
+    after = mgmt.ask(tcp.instance, "counters")["nvme-tcp"]
+    # The engine has followed the streams all the time.
+    assert after["h2c-data-placed"] - before["h2c-data-placed"] == \
+        after["h2c-data-in"] - before["h2c-data-in"] > 100
     shown = [one["nvme"] for one in mgmt.ask(
         tcp.instance, "tcp-connections", **{"from": 0})["tcp-connections"] if "nvme" in one]
     assert sorted(one["qid"] for one in shown) == list(range(len(shown))), shown

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "hw-model/toe/hw_toe_internal.h"
+#include "lib/crc32c.h"
 #include "net/wire/ipv4.h"
 #include "tests/test_fixture.h"
 #include "tests/unit/hw-model/test_env.h"
@@ -41,6 +42,7 @@ struct bed {
     unsigned int room;   /* segments until the link is blocked */
     uint8_t last_flags;  /* of the last segment sent */
     uint32_t last_seq;
+    uint32_t peer_ack; /* of what connect_for_pdus() has connected */
     uint16_t peer_port;
     uint32_t peer_mac; /* added to the last bytes of its MAC */
     uint8_t port;
@@ -1518,6 +1520,311 @@ static void test_toe_moves_a_ring(void **state)
     assert_int_equal(
         run_memory(bed, TOE_CMD_RING, tid, TEST_DRAM_BASE + RING, 0),
         TOE_ENDED);
+}
+
+/* ---- Streams of PDUs. */
+
+enum { IC_LEN = 128, H2C_LEN = 24, BUFFER = 0x40000, TTAG = 77 };
+
+/* As segment_receive(), with this payload. */
+static void bytes_receive(struct bed *bed, uint32_t seq, uint32_t ack,
+                          const uint8_t *bytes, uint32_t len)
+{
+    const struct ip_addr peer = ip_addr_from_v4(PEER);
+    const struct ip_addr own = ip_addr_from_v4(OWN);
+    uint8_t data[SEGMENT_ROOM];
+    const struct frame_rx frame =
+        segment_make(bed, data, 7, TCP_ACK, seq, ack, len);
+    uint8_t *tcp = data + ETH_LEN + IPV4_LEN;
+
+    memcpy(tcp + TCP_LEN, bytes, len);
+    put_be16(tcp + 16, 0);
+    put_be16(tcp + 16, tcp_checksum(&peer, &own, tcp, TCP_LEN + len));
+    hw_toe_rx(&bed->toe, bed->port, &frame, 1);
+    engine_run(bed);
+}
+
+static enum toe_status run_follow(struct bed *bed, uint32_t tid, uint32_t len,
+                                  uint8_t flags)
+{
+    uint8_t *cmd = command_begin(bed, TOE_CMD_FOLLOW, tid);
+
+    put_le32(cmd + TOE_CMD_LENGTH, len);
+    cmd[TOE_FOLLOW_FLAGS] = flags;
+    return command_post(bed, cmd);
+}
+
+static enum toe_status run_place(struct bed *bed, uint32_t tid, uint64_t addr,
+                                 uint32_t len)
+{
+    uint8_t *cmd = command_begin(bed, TOE_CMD_PLACE, tid);
+
+    put_le16(cmd + TOE_PLACE_TTAG, TTAG);
+    cmd[TOE_PLACE_COUNT] = 1;
+    put_le64(cmd + TOE_PLACE_PIECE + TOE_PIECE_ADDR, addr);
+    put_le32(cmd + TOE_PLACE_PIECE + TOE_PIECE_LENGTH, len);
+    return command_post(bed, cmd);
+}
+
+/* @return H2CData with the last bytes of its R2T */
+static uint32_t make_h2c_data(uint8_t *pdu, uint32_t len)
+{
+    memset(pdu, 0, H2C_LEN);
+    pdu[0] = 6;
+    pdu[1] = 4; /* LAST */
+    pdu[2] = H2C_LEN;
+    pdu[3] = H2C_LEN;
+    put_le32(pdu + 4, H2C_LEN + len);
+    put_le16(pdu + 10, TTAG);
+    put_le32(pdu + 16, len);
+    memset(pdu + H2C_LEN, 'd', len);
+    return H2C_LEN + len;
+}
+
+/* @return the TID of a connection whose peer has sent IC_LEN bytes */
+static uint32_t connect_for_pdus(struct bed *bed)
+{
+    uint32_t tid, other, value;
+
+    (void)hw_toe_write(&bed->toe, A_TOE_CONFIG, 1500 | 15 << 16);
+    engine_start(bed);
+    tid = connect_peer(bed);
+    bed->peer_ack = bed->last_seq + 1;
+    segment_receive(bed, 7, TCP_ACK, 101, bed->peer_ack, IC_LEN);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(value, IC_LEN);
+    return tid;
+}
+
+static void test_toe_places_h2c_data_and_reports_their_header(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid = connect_for_pdus(bed);
+    uint32_t ack = bed->peer_ack;
+    uint32_t other, value, len;
+    uint8_t pdu[200];
+
+    assert_int_equal(run_follow(bed, tid, IC_LEN, 0), TOE_OK);
+    assert_int_equal(run_place(bed, tid, TEST_DRAM_BASE + BUFFER, 100), TOE_OK);
+    len = make_h2c_data(pdu, 100);
+    bytes_receive(bed, 101 + IC_LEN, ack, pdu, 30);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(value, 0);
+    assert_int_equal(get_le16(dram_at(bed, CQES) +
+                              (bed->cq_ci - 1) % 4 * QUEUE_CQE_LEN +
+                              TOE_CQE_PORT),
+                     TOE_BEGUN_PLACED);
+    assert_memory_equal(dram_at(bed, BUFFER), "dddddd", 7);
+    bytes_receive(bed, 101 + IC_LEN + 30, ack, pdu + 30, 20);
+    assert_int_equal(take_entry(bed, &other, &value), 0); /* nothing is new */
+    bed->env.now_ns += UINT64_C(1000000000);
+    bytes_receive(bed, 101 + IC_LEN + 50, ack, pdu + 50, 20);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(value, 0); /* the peer is not silent */
+    bytes_receive(bed, 101 + IC_LEN + 70, ack, pdu + 70, len - 70);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(value, H2C_LEN);
+    assert_int_equal(*dram_at(bed, BUFFER + 99), 'd');
+    assert_int_equal(*dram_at(bed, BUFFER + 100), 0);
+    assert_int_equal(*dram_at(bed, RING + IC_LEN), 6);
+    assert_int_equal(*dram_at(bed, RING + IC_LEN + 7),
+                     TOE_PDU_FOLLOWED | TOE_PDU_PLACED);
+    /* Firmware gives the header back, and no byte more. */
+    assert_int_equal(run_memory(bed, TOE_CMD_CREDIT, tid, 0, H2C_LEN + 1),
+                     TOE_BAD_ARGUMENT);
+    assert_int_equal(run_memory(bed, TOE_CMD_CREDIT, tid, 0, H2C_LEN), TOE_OK);
+}
+
+/* The window is that of a connection without following but for the mark. */
+static void test_toe_placed_data_need_no_room(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid = connect_for_pdus(bed);
+    uint32_t ack = bed->peer_ack;
+    uint32_t seq = 101 + IC_LEN;
+    uint32_t other, value;
+    uint8_t pdu[1400];
+    struct tcp_info info;
+
+    assert_int_equal(run_follow(bed, tid, IC_LEN, 0), TOE_OK);
+    for (unsigned int i = 0; i < 100; i++) {
+        uint32_t len = make_h2c_data(pdu, 1300);
+
+        assert_int_equal(run_place(bed, tid, TEST_DRAM_BASE + BUFFER, 1300),
+                         TOE_OK);
+        bytes_receive(bed, seq, ack, pdu, len);
+        assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+        assert_int_equal(value, H2C_LEN);
+        assert_int_equal(run_memory(bed, TOE_CMD_CREDIT, tid, 0, H2C_LEN),
+                         TOE_OK);
+        seq += len;
+    }
+    assert_true(tcp_info(bed->toe.tcp, bed->toe.state.conns[0].id, &info));
+    /* The last segments are not acknowledged yet. */
+    assert_in_range(info.rcv_wnd, (1 << 15) - TOE_PDU_STOP_LEN - 3000,
+                    (1 << 15) - TOE_PDU_STOP_LEN);
+}
+
+static void test_toe_refuses_to_follow(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid = connect_for_pdus(bed);
+    uint64_t to = TEST_DRAM_BASE + BUFFER;
+    uint32_t ack = bed->peer_ack;
+    uint32_t other, value;
+
+    assert_int_equal(run_follow(bed, tid + 1, IC_LEN, 0), TOE_BAD_TID);
+    assert_int_equal(run_follow(bed, tid, IC_LEN - 1, 0), TOE_BAD_STATE);
+    assert_int_equal(run_follow(bed, tid, IC_LEN + 1, 0), TOE_BAD_STATE);
+    assert_int_equal(run_follow(bed, tid, IC_LEN, 4), TOE_BAD_ARGUMENT);
+    assert_int_equal(run_place(bed, tid, to, 100), TOE_OK); /* no effect */
+    assert_int_equal(bed->toe.places.first_free, 0);
+    assert_int_equal(run_follow(bed, tid, IC_LEN, 0), TOE_OK);
+    assert_int_equal(run_follow(bed, tid, 0, 0), TOE_BAD_STATE);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_RING, tid, TEST_DRAM_BASE + 2 * RING, 0),
+        TOE_BAD_STATE);
+    assert_false(attach_pair(bed, tid));
+    assert_int_equal(run_place(bed, tid + 1, to, 100), TOE_BAD_TID);
+    assert_int_equal(run_place(bed, tid, to, 0), TOE_BAD_ARGUMENT);
+    assert_int_equal(run_place(bed, tid, TEST_DRAM_BASE + DRAM_BYTES - 1, 2),
+                     TOE_BAD_ADDRESS);
+    for (unsigned int i = 0; i < TOE_PLACE_PIECES; i++) {
+        assert_int_equal(run_place(bed, tid, to, 100), TOE_OK);
+    }
+    assert_int_equal(run_place(bed, tid, to, 100), TOE_NO_ROOM);
+    assert_int_equal(run_plain(bed, TOE_CMD_CLOSE, tid), TOE_OK);
+    assert_int_equal(bed->toe.places.first_free, 0);
+    assert_int_equal(run_place(bed, tid, to, 100), TOE_OK); /* no effect */
+    assert_int_equal(bed->toe.places.first_free, 0);
+
+    bed->peer_port++; /* bytes have come that firmware does not know of */
+    tid = connect_peer(bed);
+    ack = bed->last_seq + 1;
+    segment_receive(bed, 7, TCP_ACK, 101, ack, IC_LEN);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    segment_receive(bed, 7, TCP_ACK, 101 + IC_LEN, ack, 1);
+    assert_int_equal(run_follow(bed, tid, IC_LEN, 0), TOE_BAD_STATE);
+}
+
+/* Whatever ends a connection ends placing. */
+static void test_toe_places_nothing_after_the_end(void **state)
+{
+    static const enum toe_opcode ends[] = {TOE_CMD_CLOSE, TOE_CMD_ABORT,
+                                           TOE_CMD_NOP, TOE_CMD_NOP};
+    struct bed *bed = *state;
+    uint8_t pdu[200];
+
+    for (unsigned int i = 0; i < ARRAY_LEN(ends); i++) {
+        uint32_t tid, ack, len, other, value;
+
+        (void)teardown(state);
+        assert_int_equal(setup(state), 0);
+        bed = *state;
+        tid = connect_for_pdus(bed);
+        ack = bed->peer_ack;
+        assert_int_equal(run_follow(bed, tid, IC_LEN, 0), TOE_OK);
+        assert_int_equal(run_place(bed, tid, TEST_DRAM_BASE + BUFFER, 100),
+                         TOE_OK);
+        len = make_h2c_data(pdu, 100);
+        bytes_receive(bed, 101 + IC_LEN, ack, pdu, 34);
+        assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+        if (i == 2) {
+            segment_receive(bed, 7, TCP_RST, 101 + IC_LEN + 34, 0, 0);
+        } else if (i == 3) {
+            assert_true(hw_toe_state_loaded(&bed->toe));
+            engine_run(bed);
+        } else {
+            assert_int_equal(run_plain(bed, ends[i], tid), TOE_OK);
+        }
+        assert_int_equal(bed->toe.places.first_free, 0);
+        bytes_receive(bed, 101 + IC_LEN + 34, ack, pdu + 34, len - 34);
+        assert_int_equal(*dram_at(bed, BUFFER + 9), 'd');
+        assert_int_equal(*dram_at(bed, BUFFER + 10), 0);
+        if (i != 0) {
+            assert_int_equal(take_entry(bed, &other, &value),
+                             i == 1 ? TOE_KIND_ABORTED : TOE_KIND_ENDED);
+        }
+    }
+}
+
+/* The connection that was followed does not exist in the loaded state. */
+static void test_toe_loaded_forgets_the_streams_of_others(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid = connect_for_pdus(bed);
+
+    assert_int_equal(run_follow(bed, tid, IC_LEN, 0), TOE_OK);
+    assert_int_equal(run_place(bed, tid, TEST_DRAM_BASE + BUFFER, 100), TOE_OK);
+    assert_int_equal(bed->toe.places.first_free, 1);
+    bed->toe.state.conns[0] = (struct hw_toe_conn){.generation = 9};
+    assert_true(hw_toe_state_loaded(&bed->toe));
+    assert_int_equal(bed->toe.places.first_free, 0);
+    assert_false(pdu_follow_is_on(&bed->toe.follows[0].stream));
+}
+
+/* A connection that gets the slot of one that was followed is not. */
+static void test_toe_follows_no_connection_by_itself(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid = connect_for_pdus(bed);
+    uint32_t other, value;
+
+    assert_int_equal(run_follow(bed, tid, IC_LEN, 3), TOE_OK);
+    assert_int_equal(run_plain(bed, TOE_CMD_ABORT, tid), TOE_OK);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ABORTED);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(run_plain(bed, TOE_CMD_RELEASE, tid), TOE_OK);
+    bed->peer_port++;
+    other = connect_peer(bed);
+    assert_int_equal((uint16_t)other, (uint16_t)tid);
+    segment_receive(bed, 7, TCP_ACK, 101, bed->last_seq + 1, 50);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(value, 50);
+    memset(dram_at(bed, BUFFER), 0, 32);
+    memcpy(dram_at(bed, BUFFER), "\x05\x01\x18\x00\x1c", 5);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_SEND, other, TEST_DRAM_BASE + BUFFER, 28),
+        TOE_OK);
+    assert_int_equal(get_le32(dram_at(bed, BUFFER + 24)), 0);
+}
+
+static void test_toe_fills_in_the_digests_of_what_is_sent(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid = connect_for_pdus(bed);
+    const uint8_t *pdu = dram_at(bed, BUFFER);
+
+    assert_int_equal(run_follow(bed, tid, IC_LEN, TOE_FOLLOW_HEADER_DIGEST),
+                     TOE_OK);
+    memset(dram_at(bed, BUFFER), 0, 32);
+    memcpy(dram_at(bed, BUFFER), "\x05\x01\x18\x00\x1c", 5);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE + BUFFER, 10),
+        TOE_OK);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE + BUFFER + 10, 18),
+        TOE_OK);
+    assert_int_equal(get_le32(pdu + 24), crc32c_update(0, pdu, 24));
+}
+
+static void test_toe_ends_a_connection_whose_place_has_a_lost_word(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid = connect_for_pdus(bed);
+    uint32_t ack = bed->peer_ack;
+    uint32_t other, value, len;
+    uint8_t pdu[200];
+
+    assert_int_equal(run_follow(bed, tid, IC_LEN, 0), TOE_OK);
+    assert_int_equal(run_place(bed, tid, TEST_DRAM_BASE + BUFFER, 100), TOE_OK);
+    bed->env.lost = TEST_DRAM_BASE + BUFFER + 96; /* written in part */
+    len = make_h2c_data(pdu, 100);
+    bytes_receive(bed, 101 + IC_LEN, ack, pdu, len);
+    assert_true(bed->last_flags & TCP_RST);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(value, TOE_END_LOST_WORD);
+    assert_int_equal(bed->toe.places.first_free, 0);
 }
 
 TEST_FIXTURE(setup, teardown)

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "lib/bytes.h"
+#include "lib/regfields.h"
+#include "hw-model/regs/toe.h"
 #include "net/wire/checksum.h"
 
 enum event_kind {
@@ -115,7 +117,7 @@ static void add_event(struct world *w, enum event_kind kind, uint32_t id,
 {
     assert_true(w->event_count < WORLD_EVENTS);
     w->events[w->event_count++] =
-        (struct world_event){(uint8_t)kind, id, value};
+        (struct world_event){(uint8_t)kind, id, value, 0};
 }
 
 static bool drive_send(void *ctx, const struct tcp_segment *segment)
@@ -163,15 +165,102 @@ static void drive_established(void *ctx, uint32_t id, uint32_t asked)
     add_event(ctx, EVENT_ESTABLISHED, id, 0);
 }
 
+/* A stream of PDUs that is followed. */
+struct followed {
+    struct world *w;
+    struct world_conn *conn;
+};
+
+static bool store_bytes(void *ctx, uint32_t at, const uint8_t *data,
+                        uint32_t len)
+{
+    const struct world_conn *conn = ((const struct followed *)ctx)->conn;
+
+    for (uint32_t i = 0; i < len; i++) {
+        conn->ring[(conn->received + at + i) % NVME_TCP_RING_LEN] = data[i];
+    }
+    return true;
+}
+
+/* Whether these bytes belong to a request that waits for them. */
+static bool is_waited_for(const struct nvme_tcp_queue *queue, uint64_t addr,
+                          uint32_t len)
+{
+    const struct nvme_tcp_request *req = queue->requests;
+
+    for (; req != NULL; req = req->next) {
+        for (unsigned int i = 0; i < NVMF_MAX_PIECES; i++) {
+            const struct nvmf_piece *piece = &req->nvmf->pieces[i];
+            uint64_t from = (uintptr_t)piece->ptr;
+
+            if (req->state == TCP_REQUEST_FETCHING && addr >= from &&
+                addr + len <= from + piece->len_bytes) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool place_bytes(void *ctx, uint64_t addr, const uint8_t *data,
+                        uint32_t len)
+{
+    const struct followed *to = ctx;
+
+    assert_true(is_waited_for(&to->w->tcp->queues[to->conn->conn], addr, len));
+    memcpy((void *)(uintptr_t)addr, data, len);
+    return true;
+}
+
+static void publish_bytes(void *ctx, uint32_t len)
+{
+    struct world_conn *conn = ((const struct followed *)ctx)->conn;
+
+    conn->received += len;
+    assert_true(conn->received - conn->credited <= NVME_TCP_RING_LEN);
+}
+
+static void consume_bytes(void *ctx, uint32_t len)
+{
+    struct world_conn *conn = ((const struct followed *)ctx)->conn;
+
+    conn->consumed += len;
+}
+
 static void drive_deliver(void *ctx, uint32_t id, const uint8_t *data,
                           uint32_t len)
 {
-    struct world_conn *conn = conn_of(ctx, id);
+    struct world *w = ctx;
+    struct world_conn *conn = conn_of(w, id);
+    struct followed to = {w, conn};
+    const struct pdu_memory memory = {
+        .ctx = &to,
+        .store = store_bytes,
+        .place = place_bytes,
+        .publish = publish_bytes,
+        .consume = consume_bytes,
+    };
+    uint32_t before = conn->received;
+    uint32_t taken =
+        pdu_follow_take(&conn->follow, &w->places, &memory, data, len);
 
-    for (uint32_t i = 0; i < len; i++) {
-        conn->ring[conn->received++ % NVME_TCP_RING_LEN] = data[i];
+    (void)store_bytes(&to, 0, data + taken, len - taken);
+    publish_bytes(&to, len - taken);
+    add_event(w, EVENT_RECEIVED, id, conn->received - before);
+    w->events[w->event_count - 1].begun = pdu_follow_begun(&conn->follow);
+}
+
+/* Tell the engine of bytes that need no room. */
+static void settle_conns(struct world *w)
+{
+    for (unsigned int i = 0; i < NVME_TCP_QUEUES; i++) {
+        struct world_conn *conn = &w->conns[i];
+
+        if (conn->consumed != 0 && conn->conn != NVME_TCP_NONE) {
+            tcp_consume(w->drive, conn->id, conn->consumed, w->now_us);
+        }
+        conn->consumed = 0;
     }
-    add_event(ctx, EVENT_RECEIVED, id, len);
 }
 
 static void drive_finished(void *ctx, uint32_t id)
@@ -201,7 +290,11 @@ static void drive_acked(void *ctx, uint32_t id, uint32_t len)
 
 static void drive_ended(void *ctx, uint32_t id, enum tcp_end end)
 {
-    if (conn_of(ctx, id) != NULL) {
+    struct world *w = ctx;
+    struct world_conn *conn = conn_of(w, id);
+
+    if (conn != NULL) {
+        pdu_follow_end(&conn->follow, &w->places, PDU_FOLLOW_OFF);
         add_event(ctx, EVENT_ENDED, id, end);
     }
 }
@@ -248,6 +341,9 @@ static bool socket_send(void *ctx, uint32_t id, const void *data, uint32_t len)
         return false;
     }
     w->turn_bytes += len;
+    if (conn->follow.fills) {
+        pdu_fill_digests(&conn->follow.fill, (uint8_t *)(uintptr_t)data, len);
+    }
     conn->sends[conn->send_count++] = (struct world_send){data, len, len};
     /* If it has ended, the end completes this. */
     (void)!tcp_send(w->drive, conn->id, len, w->now_us);
@@ -261,8 +357,58 @@ static bool socket_credit(void *ctx, uint32_t id, uint32_t len)
     if (is_busy(w)) {
         return false;
     }
+    conn_asked(w, id)->credited += len;
     tcp_consume(w->drive, conn_asked(w, id)->id, len, w->now_us);
     return true;
+}
+
+static bool socket_follow(void *ctx, uint32_t id, uint32_t received,
+                          bool has_header_digest, bool has_data_digest)
+{
+    struct world *w = ctx;
+    struct world_conn *conn = conn_asked(w, id);
+
+    if (!world_follows || conn->received - conn->credited != received) {
+        return false;
+    }
+    conn->credited = conn->received;
+    tcp_consume(w->drive, conn->id, received - TOE_PDU_STOP_LEN, w->now_us);
+    pdu_follow_begin(&conn->follow, has_header_digest, has_data_digest);
+    return true;
+}
+
+static bool socket_place(void *ctx, uint32_t id,
+                         const struct nvme_tcp_place *place)
+{
+    struct world *w = ctx;
+    struct world_conn *conn = conn_asked(w, id);
+    struct pdu_place to = {
+        .ttag = place->ttag, .cccid = place->cccid, .offset = place->offset};
+    uint32_t left = place->len_bytes;
+
+    if (is_busy(w)) {
+        return false;
+    }
+    while (left != 0) {
+        const struct nvmf_piece *piece = &place->pieces[to.count];
+        uint32_t len = MIN(piece->len_bytes, left);
+
+        to.pieces[to.count++] =
+            (struct pdu_place_piece){(uintptr_t)piece->ptr, len};
+        left -= len;
+    }
+    if (pdu_follow_is_on(&conn->follow)) {
+        assert_null(pdu_place_find(&conn->follow, &w->places, place->ttag));
+        assert_non_null(pdu_place_add(&conn->follow, &w->places, &to));
+    }
+    return true;
+}
+
+static void stop_placing(struct world *w, struct world_conn *conn)
+{
+    if (pdu_follow_is_on(&conn->follow)) {
+        pdu_follow_end(&conn->follow, &w->places, PDU_FOLLOW_DEAF);
+    }
 }
 
 static bool socket_close(void *ctx, uint32_t id)
@@ -272,6 +418,7 @@ static bool socket_close(void *ctx, uint32_t id)
     if (is_busy(w)) {
         return false;
     }
+    stop_placing(w, conn_asked(w, id));
     conn_asked(w, id)->has_close = true;
     tcp_close(w->drive, conn_asked(w, id)->id, w->now_us);
     return true;
@@ -284,6 +431,7 @@ static bool socket_abort(void *ctx, uint32_t id)
     if (is_busy(w)) {
         return false;
     }
+    stop_placing(w, conn_asked(w, id));
     conn_asked(w, id)->has_abort = true;
     tcp_reject(w->drive, conn_asked(w, id)->id, w->now_us); /* half-open */
     tcp_abort(w->drive, conn_asked(w, id)->id, w->now_us);
@@ -341,6 +489,10 @@ static void take_event(struct world *w, const struct world_event *event)
         break;
     case EVENT_RECEIVED:
         nvme_tcp_received(w->tcp, conn->conn, event->value);
+        if (event->begun != FOLLOW_BEGUN_NOTHING) {
+            nvme_tcp_begun(w->tcp, conn->conn,
+                           (enum nvme_tcp_begun)event->begun);
+        }
         break;
     case EVENT_ACKED:
         nvme_tcp_sent(w->tcp, conn->conn, true);
@@ -472,6 +624,7 @@ static bool run_once(struct world *w)
     bool is_any = consume_received(w);
 
     while (deliver_frame(w)) {
+        settle_conns(w);
         is_any = true;
     }
     is_any |= run_drive(w);
@@ -543,6 +696,8 @@ struct world *world_new(void)
                 .close = socket_close,
                 .abort = socket_abort,
                 .release = socket_release,
+                .follow = socket_follow,
+                .place = socket_place,
             },
         .portid = {1},
     };
@@ -569,6 +724,7 @@ struct world *world_new(void)
         .acked = host_acked,
         .ended = host_ended,
     };
+    pdu_places_init(&w->places);
     w->wire = malloc(WORLD_WIRE * sizeof(*w->wire));
     w->fake = fake_new();
     fake_start(w->fake);

@@ -7,6 +7,7 @@
 #ifndef TESTS_NVMEOF_TCP_WORLD_H
 #define TESTS_NVMEOF_TCP_WORLD_H
 
+#include "hw-model/toe/pdu_follow.h"
 #include "net/tcp/tcp.h"
 #include "nvmeof/tcp/tcp_state.h"
 #include "tests/unit/nvmeof/target/fake.h"
@@ -41,7 +42,10 @@ struct world_conn {
     uint32_t id;    /* of the engine, which is another one once it is open */
     uint16_t conn;  /* NVME_TCP_NONE: none */
     uint8_t *ring;
-    uint32_t received;
+    uint32_t received; /* bytes in the ring, and given back */
+    uint32_t credited;
+    struct pdu_follow follow;
+    uint32_t consumed; /* bytes that never came into the ring */
     uint64_t acked;
     struct world_send sends[NVME_TCP_SENDS];
     uint8_t send_count;
@@ -52,6 +56,7 @@ struct world_event {
     uint8_t kind;
     uint32_t id;
     uint32_t value;
+    uint8_t begun;
 };
 
 struct world_frame {
@@ -75,6 +80,7 @@ struct world {
     struct world_peer peers[WORLD_PEERS];
     unsigned int peer_count;
     struct world_conn conns[NVME_TCP_QUEUES];
+    struct pdu_places places;
     struct world_event events[WORLD_EVENTS];
     unsigned int event_count;
     struct world_frame *wire;
@@ -86,6 +92,10 @@ struct world {
     uint32_t turn_bytes, turn_most; /* given to the socket in a turn */
     unsigned int forged;            /* SYNs by world_forge_syn() */
 };
+
+/* Whether the socket follows the streams of PDUs: each of two libraries has its
+ * own value. */
+extern const bool world_follows;
 
 struct world *world_new(void);
 void world_free(struct world *world);
