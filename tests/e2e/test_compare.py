@@ -33,21 +33,21 @@ def needs_user_mode_linux(host_kind: str) -> None:
 
 def test_protocols_of_the_drive_beside_linux(tmp_path: Path) -> None:
     page = tmp_path / "x.html"
-    data = compare("--only", "drive,nvmet-roce,4k-randread-qd1,copy-8k", "--html", str(page))
+    data = compare("--only", "drive,nvmet-roce,4k-randread-qd128,copy-8k", "--html", str(page))
     reasons = {row["row"]: row["reason"] for row in data["rows"] if row["reason"]}
     assert set(reasons) == {"drive-tcp-tls"}, reasons
     found = {(row["workload"], row["row"]): row for row in data["workloads"]}
     rows = {"drive-roce", "drive-iwarp", "drive-tcp", "drive-tcp-digests", "drive-aoe",
             "nvmet-roce"}
-    assert {row for name, row in found if name == "4k-randread-qd1"} == rows
+    assert {row for name, row in found if name == "4k-randread-qd128"} == rows
     for row in rows:
-        one = found["4k-randread-qd1", row]
+        one = found["4k-randread-qd128", row]
         # 4 KiB and their headers in both directions, and no second copy of them.
         assert 4096 < one["bytes"] < 6000 and 2 <= one["frames"] < 16, one
         assert one["target_cpu"] > 0 and one["host_cpu"] > 0, one
     # Digests are four bytes for the header and for the data of a PDU, of which there are two.
-    assert found["4k-randread-qd1", "drive-tcp-digests"]["bytes"] \
-        > found["4k-randread-qd1", "drive-tcp"]["bytes"]
+    assert found["4k-randread-qd128", "drive-tcp-digests"]["bytes"] \
+        > found["4k-randread-qd128", "drive-tcp"]["bytes"]
     copies = {(one["row"], one["by"]): one["bytes"] for one in data["copies"]}
     for row in ("drive-roce", "drive-tcp"):
         assert copies[row, "host"] > 2 * 8192 > 4 * copies[row, "drive"], copies

@@ -199,6 +199,48 @@ def test_a_row_has_the_medians_and_the_spread(monkeypatch: pytest.MonkeyPatch) -
     assert said == ["128k-read, drive-aoe"] * 3
 
 
+def test_a_row_that_fails_has_no_more_turns_and_the_others_go_on(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[str] = []
+
+    def fio(_instance: Any, device: str, *_options: Any) -> Any:
+        used.append(device)
+        if device == "bad" and used.count("bad") == 2:
+            raise EssdError("fio: no such device")
+        return REPORT
+
+    def copy_turn(_instance: Any, row: contenders.Contender, *_options: Any) -> CopyTurn:
+        assert row.name == "drive-tcp"
+        return CopyTurn(*([1.0] * 6))
+
+    monkeypatch.setattr(contest, "fio", fio)
+    monkeypatch.setattr(contest, "copy_turn", copy_turn)
+    monkeypatch.setattr(Reading, "of", lambda *_: Reading(0, 0, 0, 0))
+    rows = [row for row in ROWS if row.name in ("drive-roce", "drive-tcp")]
+    run = contest.Contest(FakeInstance(), rows,                 # type: ignore[arg-type]
+                          {"drive-roce": "bad", "drive-tcp": "good"}, 3, lambda _text: None)
+    # A row that has failed in one round has no median of the others.
+    assert [row["row"] for row in run.run("128k-write", 1)] == ["drive-tcp"]
+    assert run.reasons == {"drive-roce": "from 128k-write on: fio: no such device"}
+    assert [row["row"] for row in run.run("128k-read", 1)] == ["drive-tcp"]
+    assert used.count("bad") == 2 and used.count("good") == 6
+    assert {row["row"] for row in run.copy(SHAPES[0])} == {"drive-tcp"}
+
+
+def test_a_part_that_has_crashed_ends_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Crashed(FakeInstance):
+        def check(self) -> None:
+            raise EssdError("drive has crashed")
+
+    def fail(*_arguments: Any) -> Any:
+        raise EssdError("fio: no such device")
+
+    monkeypatch.setattr(Reading, "of", fail)
+    with pytest.raises(EssdError, match="drive has crashed"):
+        contest.Contest(Crashed(), ROWS, {"drive-aoe": "/dev/x"}, 1,    # type: ignore[arg-type]
+                        lambda _text: None).run("128k-read", 1)
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 def test_both_ways_of_a_copy_name_the_same_blocks(shape: contest.Shape) -> None:
     drive, start = contest.copy_commands("/dev/x", shape, contest.BY_DRIVE)

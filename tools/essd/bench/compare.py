@@ -145,7 +145,7 @@ def measure(instance: Instance, chosen: Chosen, seconds: int, rounds: int) -> di
             else:
                 copies += contest.copy(shape)
     lost = losses.grown(before, losses.read(instance))
-    missing = {**chosen.reasons, **reasons}
+    missing = {**chosen.reasons, **reasons, **contest.reasons}
     return {"rows": [{"row": row.name, "what": row.what, "target": row.target,
                       "reason": missing.get(row.name, "")} for row in ROWS
                      if row in chosen.rows or row.name in missing],

@@ -190,7 +190,10 @@ def in_turns(names: Sequence[str], rounds: int, act: Callable[[str], Any]) -> di
 
 
 class Contest:
-    """The rows that are connected, and what is told about each turn."""
+    """The rows that are connected, and what is told about each turn.
+
+    A row that fails has no more turns; `reasons` then says why, and the others go on.
+    """
 
     def __init__(self, instance: Instance, rows: Sequence[Contender], devices: dict[str, str],
                  rounds: int, progress: Callable[[str], None]) -> None:
@@ -199,23 +202,38 @@ class Contest:
         self.devices = devices
         self.rounds = rounds
         self.progress = progress
+        self.reasons: dict[str, str] = {}
+
+    def turn(self, workload: str, row: Contender, act: Callable[[], Any]) -> Any:
+        """What `act` returns; None for a row that has failed.  EssdError if a part has."""
+        if row.name in self.reasons:
+            return None
+        try:
+            return act()
+        except EssdError as error:
+            self.instance.check()
+            self.reasons[row.name] = f"from {workload} on: {error}"
+            return None
 
     def run(self, workload: str, seconds: int) -> list[dict[str, Any]]:
         """One workload on all rows: the medians, and the lowest and highest IOPS."""
         options = dict(WORKLOADS)[workload]
 
         def act(name: str) -> Turn:
-            self.progress(f"{workload}, {name}")
             row = self.rows[name]
             before = Reading.of(self.instance, row)
             report = fio(self.instance, self.devices[name], options, seconds)
             return turn_of(report, Reading.of(self.instance, row).since(before))
 
-        found = in_turns(list(self.rows), self.rounds, act)
+        def turn(name: str) -> Any:
+            self.progress(f"{workload}, {name}")
+            return self.turn(workload, self.rows[name], lambda: act(name))
+
+        found = in_turns(list(self.rows), self.rounds, turn)
         return [{"workload": workload, "row": name, **medians(turns),
                  "iops_low": min(turn.iops for turn in turns),
                  "iops_high": max(turn.iops for turn in turns)}
-                for name, turns in found.items()]
+                for name, turns in found.items() if name not in self.reasons]
 
     def copy(self, shape: Shape) -> list[dict[str, Any]]:
         """Copy by the drive and through the host, by each row that can."""
@@ -224,11 +242,13 @@ class Contest:
         if not ways:
             return []
 
-        def act(way: str) -> CopyTurn:
+        def turn(way: str) -> Any:
             self.progress(f"{shape.name}, {way}")
             row, by = ways[way]
-            return copy_turn(self.instance, row, self.devices[row.name], shape, by)
+            return self.turn(shape.name, row, lambda: copy_turn(
+                self.instance, row, self.devices[row.name], shape, by))
 
-        found = in_turns(list(ways), self.rounds, act)
+        found = in_turns(list(ways), self.rounds, turn)
         return [{"workload": shape.name, "row": ways[way][0].name, "by": ways[way][1],
-                 **medians(turns)} for way, turns in found.items()]
+                 **medians(turns)} for way, turns in found.items()
+                if ways[way][0].name not in self.reasons]
