@@ -17,7 +17,7 @@ from essd import cli
 from essd.api import Drive, Host
 from essd.base import paths, show
 from essd.base.errors import EssdError
-from essd.demo import (demo, report as demo_report, subsystem_steps,
+from essd.demo import (demo, protocol_steps, report as demo_report, subsystem_steps,
                        transcript as demo_transcript)
 from essd.demo.subsystem_steps import SECOND_HOST
 from essd.demo.transcript import Transcript
@@ -246,9 +246,12 @@ def demo_steps(monkeypatch: pytest.MonkeyPatch, facts: dict[str, str],
 
     monkeypatch.setattr(demo, "Instance", lambda name: instance)
     monkeypatch.setattr(demo, "boot", boot)
-    for found in ("FIRST_BOOT", "DRIVE_ONLY", "LAST", "POWER_OFF", "SECOND_BOOT", "TWO_HOSTS"):
+    for found in ("FIRST_BOOT", "DRIVE_ONLY", "LAST", "POWER_OFF", "FOUR_PROTOCOLS",
+                  "SECOND_BOOT", "TWO_HOSTS"):
         monkeypatch.setattr(demo, found, every(getattr(demo, found)))
     monkeypatch.setattr(demo, "two_hosts", lambda name: cast(Config, None))
+    monkeypatch.setattr(protocol_steps, "problem", lambda: "")
+    monkeypatch.setattr(protocol_steps, "configured", lambda *_: cast(Config, None))
     monkeypatch.setattr(demo.setup, "configure", lambda wish: None)
     monkeypatch.setattr(demo.setup, "forget", lambda name: None)
     return names
@@ -271,9 +274,58 @@ def test_each_step_of_the_demo_is_a_row_of_its_table(demo_steps: list[str]) -> N
 def test_the_demo_with_nvmet_leaves_out_what_only_the_drive_has(
         demo_steps: list[str]) -> None:
     demo_output("nvmet")
-    only_drive = {name for name, _ in [*demo.DRIVE_ONLY, *demo.TWO_HOSTS]}
+    only_drive = {name for name, _ in [*demo.DRIVE_ONLY, *demo.FOUR_PROTOCOLS, *demo.TWO_HOSTS]}
     assert not only_drive & set(demo_steps)
     assert {name for name, _ in demo.SECOND_BOOT} <= set(demo_steps)
+
+
+def test_without_user_mode_linux_the_demo_says_what_it_leaves_out(
+        demo_steps: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol_steps, "problem", lambda: "there is none")
+    text = demo_output()
+    assert "One file over four protocols is left out: there is none" in text
+    assert not {name for name, _ in demo.FOUR_PROTOCOLS} & set(demo_steps)
+    assert {name for name, _ in demo.TWO_HOSTS} <= set(demo_steps)
+
+
+class OneFile:
+    """A host that mounts one device after the other and reads a file's checksum."""
+
+    def __init__(self, wrong: str = "") -> None:
+        self.wrong = wrong          # a device that shows another file
+        self.mounted: list[str] = []
+        self.connected: list[str] = []
+
+    def run(self, command: str, **_options: Any) -> Result:
+        words = command.split()
+        if words[0] == "mount":
+            self.mounted.append(words[3])
+        if words[:2] == ["nvme", "connect"]:
+            self.connected.append(f"{words[3]} {words[5]}")
+        is_wrong = words[0] == "mount" and words[3] == self.wrong
+        return Result(command, 0, f"{'0' if is_wrong else '1'}abc  /mnt/bin/bash\n")
+
+
+@pytest.mark.parametrize("wrong", ["", protocol_steps.AOE_DISK])
+def test_a_file_has_the_same_checksum_over_four_protocols(
+        monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    host = OneFile(wrong)
+    monkeypatch.setattr(Job, "device", lambda job: "/dev/nvme0n1")
+    job = Job(cast(Instance, host), "drive", "nqn", ["10.0.0.10", "10.0.1.10"])
+    if wrong:
+        with pytest.raises(EssdError, match="by AoE the checksum .* is 0abc, and by NVMe/RoCE"):
+            protocol_steps.four_protocols(job)
+        return
+    protocol_steps.four_protocols(job)
+    assert host.connected == ["rdma 10.0.0.10", "rdma 10.0.1.10", "tcp 10.0.0.10"]
+    assert host.mounted == ["/dev/nvme0n1"] * 3 + [protocol_steps.AOE_DISK]
+    assert "NVMe/RoCE, NVMe/iWARP, NVMe/TCP and AoE" in job.proven[0][0]
+
+
+def test_the_host_of_four_protocols_is_at_both_ports(tmp_path: Path) -> None:
+    (tmp_path / "settings.yaml").write_text(protocol_steps.SETTINGS)
+    topology = topology_yaml.load(protocol_steps.TOPOLOGY, "x", tmp_path)
+    assert topology.segments() == [{("host", n), ("drive", n)} for n in (0, 1)]
 
 
 def test_the_demo_shows_the_nqn_once_and_no_answer_twice(demo_steps: list[str]) -> None:

@@ -14,8 +14,7 @@ from ..instance.instance import Instance, Result
 from ..instance.steps import Job, Step
 from ..setup import setup
 from ..setup.setup import Wish
-from ..topology import reader as topology_yaml, setup as topology_setup
-from . import nand_steps, report as demo_report, subsystem_steps
+from . import nand_steps, protocol_steps, report as demo_report, subsystem_steps
 from .transcript import Transcript, UART
 
 NAME = "demo"
@@ -45,6 +44,10 @@ LAST: list[tuple[str, Step]] = [
 # These steps switch the power off, and leave it off.
 POWER_OFF: list[tuple[str, Step]] = [
     ("The array after all this", nand_steps.look_inside),
+]
+# This step has a boot of its own, with a host of user-mode Linux, where that is built.
+FOUR_PROTOCOLS: list[tuple[str, Step]] = [
+    ("One file over four protocols", protocol_steps.four_protocols),
 ]
 SECOND_BOOT: list[tuple[str, Step]] = [
     ("The commands of the data sheet", steps.datasheet_commands),
@@ -89,9 +92,22 @@ def boot(instance: Instance, config: Config, transcript: Transcript) -> Job:
 
 def two_hosts(name: str) -> Config:
     """A drive with the data sheet's NQN, and two hosts, on two switches."""
-    topology = topology_yaml.load(subsystem_steps.TWO_HOSTS, "two hosts", Path.cwd())
-    topology.drives["drive"].nqn = DATASHEET_NQN
-    return topology_setup.configure(topology, name)
+    return protocol_steps.configured(name, subsystem_steps.TWO_HOSTS,
+                                     protocol_steps.SETTINGS_AFTER, DATASHEET_NQN)
+
+
+def run_protocols(instance: Instance, transcript: Transcript) -> None:
+    """Read a file by every protocol of the drive, if this computer has the host for it."""
+    why_not = protocol_steps.problem()
+    if why_not:
+        show.line(f"One file over four protocols is left out: {why_not}")
+        return
+    transcript.begin_step("Restart the same drive with all of its protocols")
+    instance.stop()
+    job = boot(instance, protocol_steps.configured(NAME, protocol_steps.TOPOLOGY,
+                                                   protocol_steps.SETTINGS), transcript)
+    for name, action in FOUR_PROTOCOLS:
+        run_step(name, action, job, transcript)
 
 
 def show_boot_log(instance: Instance, transcript: Transcript) -> None:
@@ -131,6 +147,8 @@ def run_all(instance: Instance, target: str, transcript: Transcript,
     for name, action in [*FIRST_BOOT, *(DRIVE_ONLY if is_drive else []), *LAST,
                          *(POWER_OFF if is_drive else [])]:
         run_step(name, action, job, transcript)
+    if is_drive:
+        run_protocols(instance, transcript)
     transcript.begin_step("Restart the same drive with the data sheet's NQN"
                           + (" and two hosts on switches" if is_drive else ""))
     instance.stop()
