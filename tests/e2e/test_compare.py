@@ -51,7 +51,7 @@ def test_protocols_of_the_drive_beside_linux(tmp_path: Path) -> None:
     copies = {(one["row"], one["by"]): one["bytes"] for one in data["copies"]}
     for row in ("drive-roce", "drive-tcp"):
         assert copies[row, "host"] > 2 * 8192 > 4 * copies[row, "drive"], copies
-    assert "there is no setting nvme.tls" in page.read_text()
+    assert reasons["drive-tcp-tls"] in page.read_text()
 
 
 @pytest.mark.long

@@ -133,13 +133,22 @@ def test_the_topology_has_what_the_rows_need(tmp_path: Path, only: list[str],
 
 # Reasons
 
-def test_a_row_that_cannot_be_connected_has_the_last_line_as_its_reason() -> None:
+def test_a_row_that_cannot_be_connected_has_the_last_line_as_its_reason(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contenders, "SETTINGS", {})
     instance = FakeInstance("serve-aoe", output="connecting to device: nvme0\n")
     rows = [row for row in ROWS if row.name in ("nvmet-tcp", "vblade-aoe", "drive-tcp-tls")]
     devices, reasons = contenders.connect_all(instance, rows)    # type: ignore[arg-type]
     assert devices == {"nvmet-tcp": "/dev/nvme0n1"}
     assert reasons == {"vblade-aoe": "vblade failed: it is not there",
                        "drive-tcp-tls": "the drive has no TLS: there is no setting nvme.tls"}
+
+
+def test_tls_is_left_out_while_nobody_can_give_it_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contenders, "SETTINGS", {"nvme.tls": None})
+    rows = [row for row in ROWS if row.connect is contenders.by_tls]
+    reasons = contenders.connect_all(FakeInstance(), rows)[1]   # type: ignore[arg-type]
+    assert reasons == {"drive-tcp-tls": "essd compare cannot give drive and host the keys of TLS"}
 
 
 def test_a_host_without_siw_has_no_iwarp() -> None:
