@@ -13,7 +13,7 @@ from essd.base import paths
 from essd.build import guest_variant
 from essd.instance.config import UML
 
-pytestmark = pytest.mark.uml
+pytestmark = [pytest.mark.uml, pytest.mark.long]
 
 
 def compare(*words: str, timeout_s: float = 300) -> Any:
@@ -45,16 +45,12 @@ def test_protocols_of_the_drive_beside_linux(tmp_path: Path) -> None:
         # 4 KiB and their headers in both directions, and no second copy of them.
         assert 4096 < one["bytes"] < 6000 and 2 <= one["frames"] < 16, one
         assert one["target_cpu"] > 0 and one["host_cpu"] > 0, one
-    # Digests are four bytes for the header and for the data of a PDU, of which there are two.
-    assert found["4k-randread-qd128", "drive-tcp-digests"]["bytes"] \
-        > found["4k-randread-qd128", "drive-tcp"]["bytes"]
     copies = {(one["row"], one["by"]): one["bytes"] for one in data["copies"]}
     for row in ("drive-roce", "drive-tcp"):
         assert copies[row, "host"] > 2 * 8192 > 4 * copies[row, "drive"], copies
     assert reasons["drive-tcp-tls"] in page.read_text()
 
 
-@pytest.mark.long
 def test_all_rows_and_workloads() -> None:
     if not guest_variant.is_built(guest_variant.PEERS):
         pytest.skip("the guest of the peers is not built")

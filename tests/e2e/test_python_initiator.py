@@ -22,7 +22,7 @@ from essd.instance import steps
 from essd.instance.config import UML
 from essd.instance.steps import Job
 
-pytestmark = [pytest.mark.drive, pytest.mark.uml]
+pytestmark = [pytest.mark.drive, pytest.mark.uml, pytest.mark.long]
 
 GUEST = paths.TOP / "tests/stas/guest"
 WHEELS = """\

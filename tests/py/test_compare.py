@@ -165,6 +165,16 @@ def test_a_connection_without_a_device_is_no_success() -> None:
         contenders.connect_nvme(instance, row, contenders.NQN)  # type: ignore[arg-type]
 
 
+def test_the_row_with_digests_asks_for_both_and_others_for_none() -> None:
+    for row in ROWS:
+        if row.kind == "tcp" and row.connect is contenders.by_nvmet or "digests" in row.name:
+            instance = FakeInstance(output="nvme3")
+            contenders.connect_nvme(instance, row, contenders.NQN)      # type: ignore[arg-type]
+            asked = [word for part, script in instance.scripts for word in script.split()
+                     if word in ("-g", "-G")]
+            assert asked == (["-g", "-G"] if "digests" in row.name else []), row
+
+
 def test_each_port_of_nvmet_is_one_of_its_own() -> None:
     instance = FakeInstance(output="nvme3")
     rows = [row for row in ROWS if row.connect is contenders.by_nvmet]
