@@ -20,7 +20,7 @@ from essd.drive import mgmt
 from essd.instance import steps
 from essd.instance.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.long]
 
 TOPOLOGY = """\
 drives:
@@ -67,11 +67,7 @@ class Stock:
 
 
 @pytest.fixture(scope="module")
-def stock(tmp_path_factory: pytest.TempPathFactory,
-          request: pytest.FixtureRequest) -> Iterator[Stock]:
-    if not guest_variant.is_built(guest_variant.PEERS) and \
-            "not long" in str(request.config.getoption("-m")):
-        pytest.skip("the guest of the peers is not built: `essd test --all` does")
+def stock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stock]:
     lacks = guest_variant.missing(guest_variant.ensure(guest_variant.PEERS, print))
     if lacks:
         pytest.skip("; ".join(f"no {name}: {why}" for name, why in lacks.items()))
