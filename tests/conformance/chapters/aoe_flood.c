@@ -13,7 +13,7 @@ enum {
     /* More than the drive has room for at a time, of what comes at once. */
     STATIONS = 64,
     COMMANDS = 16, /* of each station: as many as discovery allows */
-    EACH_ANSWERED = 32,
+    LEAST_ANSWERED = 32,
     BETWEEN = 50, /* discoveries between two commands of the NVMe host */
     DATA_LBA = 8,
     DATA_BYTES = 2 * AOE_SECTOR,
@@ -64,68 +64,90 @@ static unsigned int station_of(struct conf *conf, const struct packet *packet,
     return number;
 }
 
+/* @return the next answer, for whose first one there is more time */
+static const struct packet *next_answer(struct conf *conf, bool is_first)
+{
+    return conf_take_within(conf, aoe_is_answer, NULL,
+                            is_first ? conf_answer_us(conf) : CONF_SILENCE_US);
+}
+
 /* ---- Discoveries. */
 
-static unsigned int take_discovered(struct conf *conf, uint8_t *answered)
+static void check_discovered(struct conf *conf, const struct packet *packet,
+                             uint8_t *answered)
 {
-    const struct packet *packet;
-    unsigned int count = 0;
+    unsigned int number = station_of(conf, packet, DISCOVERERS + 1);
 
-    while ((packet = conf_take_within(conf, aoe_is_answer, NULL,
-                                      CONF_SILENCE_US)) != NULL) {
-        unsigned int number = station_of(conf, packet, DISCOVERERS);
+    conf_same(conf, "the answer", packet->frame + AOE_AT, discovered,
+              sizeof(discovered));
+    conf_check(conf, !answered[number],
+               "station %u gets two answers to one query", number);
+    answered[number] = true;
+}
 
-        conf_same(conf, "the answer", packet->frame + AOE_AT, discovered,
-                  sizeof(discovered));
-        conf_check(conf, !answered[number],
-                   "station %u gets two answers to one query", number);
-        answered[number] = true;
-        count++;
-    }
-    return count;
+static void send_discovery(struct conf *conf, unsigned int number)
+{
+    uint8_t mac[6];
+
+    station_mac(mac, number);
+    aoe_send(conf, mac, discover, sizeof(discover), NULL, 0);
 }
 
 static void discovery_flood(struct conf *conf)
 {
-    uint8_t *answered = conf_alloc(conf, DISCOVERERS);
+    uint8_t *answered = conf_alloc(conf, DISCOVERERS + 1);
+    const struct packet *packet;
     struct nvme_host *host;
-    uint8_t mac[6];
-    unsigned int count;
+    unsigned int count = 0;
 
     aoe_start(conf);
     host = conf_connect(conf, &(struct conf_session){.io_queues = 1});
     for (unsigned int i = 0; i < DISCOVERERS; i++) {
-        station_mac(mac, i);
-        aoe_send(conf, mac, discover, sizeof(discover), NULL, 0);
         if (i % BETWEEN == 0) {
             conf_write(conf, host, 1, DATA_LBA, 2, i + 1);
-            conf_verify(conf, host, 1, DATA_LBA, 2, i + 1);
+        }
+        send_discovery(conf, i);
+        if (i % BETWEEN == BETWEEN - 1) {
+            conf_verify(conf, host, 1, DATA_LBA, 2, i + 2 - BETWEEN);
         }
     }
-    count = take_discovered(conf, answered);
-    conf_check(conf, count >= EACH_ANSWERED, "only %u of %u were answered",
+    net_settle(conf, 0);
+    while ((packet = next_answer(conf, count == 0)) != NULL) {
+        check_discovered(conf, packet, answered);
+        count++;
+    }
+    conf_check(conf, count >= LEAST_ANSWERED, "only %u of %u were answered",
                count, DISCOVERERS);
-
-    /* One that was not answered asks again, as hosts do. */
-    memset(answered, 0, DISCOVERERS);
-    aoe_send(conf, mac, discover, sizeof(discover), NULL, 0);
-    conf_equal(conf, "answers to one query after the flood",
-               take_discovered(conf, answered), 1);
+    send_discovery(conf, DISCOVERERS);
+    while (!answered[DISCOVERERS]) {
+        check_discovered(conf,
+                         conf_take(conf,
+                                   "the answer to a query after the "
+                                   "flood",
+                                   aoe_is_answer, NULL),
+                         answered);
+    }
     host_disconnect(host);
     aoe_finish(conf);
 }
 
 /* ---- Commands. */
 
-static void send_reads(struct conf *conf, const uint8_t *done)
+/* What each station has done with each of its commands. */
+struct command {
+    uint16_t sent, answered;
+};
+
+static void send_reads(struct conf *conf, struct command *commands)
 {
     for (unsigned int i = 0; i < STATIONS * COMMANDS; i++) {
         uint8_t request[ATA_LEN];
         uint8_t mac[6];
 
-        if (done[i]) {
+        if (commands[i].answered != 0) {
             continue;
         }
+        commands[i].sent++;
         memcpy(request, read_ext, sizeof(request));
         request[TAG] = (uint8_t)(i / COMMANDS);
         request[TAG + 1] = (uint8_t)(i % COMMANDS);
@@ -134,40 +156,43 @@ static void send_reads(struct conf *conf, const uint8_t *done)
     }
 }
 
-/* @return the number of answers, each of which must be one that is due */
-static unsigned int take_reads(struct conf *conf, uint8_t *done,
+/* @return the number of commands that were answered for the first time */
+static unsigned int take_reads(struct conf *conf, struct command *commands,
                                const uint8_t *data)
 {
     const struct packet *packet;
     unsigned int count = 0;
 
-    while ((packet = conf_take_within(conf, aoe_is_answer, NULL,
-                                      CONF_SILENCE_US)) != NULL) {
+    while ((packet = next_answer(conf, count == 0)) != NULL) {
         const uint8_t *answer = packet->frame + AOE_AT;
         uint8_t expected[ATA_LEN];
         unsigned int number = station_of(conf, packet, STATIONS);
-        unsigned int command = answer[TAG + 1];
+        unsigned int tag = answer[TAG + 1];
+        struct command *command;
 
         memcpy(expected, read_ext_done, sizeof(expected));
         expected[TAG] = (uint8_t)number;
-        expected[TAG + 1] = (uint8_t)command;
+        expected[TAG + 1] = (uint8_t)tag;
         conf_equal(conf, "the length of the frame", packet->len_bytes,
                    AOE_AT + ATA_LEN + DATA_BYTES);
         conf_same(conf, "the answer", answer, expected, sizeof(expected));
         conf_same(conf, "what was read", answer + ATA_LEN, data, DATA_BYTES);
-        conf_check(conf, command < COMMANDS, "tag %u was not sent", command);
-        conf_check(conf, !done[number * COMMANDS + command],
-                   "command %u of station %u is answered twice", command,
-                   number);
-        done[number * COMMANDS + command] = true;
-        count++;
+        conf_check(conf, tag < COMMANDS, "tag %u was not sent", tag);
+        command = &commands[number * COMMANDS + tag];
+        count += command->answered == 0 ? 1 : 0;
+        command->answered++;
+        conf_check(conf, command->answered <= command->sent,
+                   "command %u of station %u was sent %u times, and answered "
+                   "more often",
+                   tag, number, command->sent);
     }
     return count;
 }
 
 static void many_stations(struct conf *conf)
 {
-    uint8_t *done = conf_alloc(conf, STATIONS * COMMANDS);
+    struct command *commands =
+        conf_alloc(conf, STATIONS * COMMANDS * sizeof(*commands));
     uint8_t data[DATA_BYTES];
     struct nvme_host *host;
 
@@ -178,10 +203,10 @@ static void many_stations(struct conf *conf)
     for (unsigned int left = STATIONS * COMMANDS; left != 0;) {
         unsigned int count;
 
-        send_reads(conf, done);
+        send_reads(conf, commands);
         conf_write(conf, host, 1, DATA_LBA + 2, 2, left);
         conf_verify(conf, host, 1, DATA_LBA + 2, 2, left);
-        count = take_reads(conf, done, data);
+        count = take_reads(conf, commands, data);
         conf_check(conf, count != 0, "no command was answered; %u are left",
                    left);
         left -= count;
