@@ -94,6 +94,9 @@ static void list_address(struct addresses *addresses, uint8_t local,
     };
     if (tsas != NULL) {
         entry->tsas = *tsas;
+    } else if (addresses->tls != ADDRESSES_TLS_OFF) {
+        entry->tsas.tcp_sectype = TCP_SECTYPE_TLS13;
+        entry->requires_tls = addresses->tls == ADDRESSES_TLS_REQUIRED;
     }
     memcpy(entry->traddr, text.text, sizeof(text.text));
     log_format(entry->trsvcid, sizeof(entry->trsvcid), "%u", service_port);
@@ -132,8 +135,10 @@ void addresses_add_iwarp(struct addresses *addresses, uint16_t tcp_port,
     build_list(addresses);
 }
 
-void addresses_add_tcp(struct addresses *addresses, uint16_t tcp_port)
+void addresses_add_tcp(struct addresses *addresses, uint16_t tcp_port,
+                       enum addresses_tls tls)
 {
+    addresses->tls = (uint8_t)tls;
     addresses->tcp_port = tcp_port;
     build_list(addresses);
 }

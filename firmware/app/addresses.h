@@ -16,6 +16,13 @@
     {RDMA_QPTYPE_RC, RDMA_PRTYPE_ROCEV2, RDMA_CMS_RDMA_CM, 0}
 #define ADDRESSES_IWARP {RDMA_QPTYPE_RC, RDMA_PRTYPE_IWARP, RDMA_CMS_RDMA_CM, 0}
 
+/* What the discovery log says of TLS. */
+enum addresses_tls {
+    ADDRESSES_TLS_OFF,
+    ADDRESSES_TLS_ALLOWED,
+    ADDRESSES_TLS_REQUIRED,
+};
+
 struct addresses {
     struct log *log;
     const struct drive_net *net;
@@ -24,6 +31,7 @@ struct addresses {
     uint16_t service_port;
     uint16_t tcp_port;   /* of NVMe over TCP; 0: it is off */
     uint16_t iwarp_port; /* as tcp_port */
+    uint8_t tls;         /* enum addresses_tls: of NVMe over TCP */
     bool hides_roce;
     uint8_t port[NET_CONFIGURED];
     uint16_t vlan[NET_CONFIGURED];
@@ -48,7 +56,8 @@ void addresses_add_iwarp(struct addresses *addresses, uint16_t tcp_port,
                          bool hides_roce);
 
 /** List each address for NVMe over TCP, too. */
-void addresses_add_tcp(struct addresses *addresses, uint16_t tcp_port);
+void addresses_add_tcp(struct addresses *addresses, uint16_t tcp_port,
+                       enum addresses_tls tls);
 
 /**
  * Update the list.  Call this after drive_net_step().

@@ -37,6 +37,7 @@ bool mgmt_hosts(void *ctx, const struct json_args *args, struct json *out,
         json_string(out, "nqn", entry->nqn);
         json_bool(out, "secret", entry->host_key.len != 0);
         json_bool(out, "drive-secret", entry->ctrl_key.len != 0);
+        json_bool(out, "tls-key", entry->tls_key.len != 0);
         json_string(out, "least-hash", auth_hash_name(entry->least_hash));
         json_string(out, "least-group", auth_dh_name(entry->least_dh));
         json_end_object(out);
@@ -55,6 +56,7 @@ bool mgmt_host_set(void *ctx, const struct json_args *args, struct json *out,
     const struct host_change change = {
         .host_secret = json_get_string(args, "secret", NULL),
         .ctrl_secret = json_get_string(args, "drive-secret", NULL),
+        .tls_key = json_get_string(args, "tls-key", NULL),
         .least_hash = json_get_string(args, "least-hash", NULL),
         .least_dh = json_get_string(args, "least-group", NULL),
     };

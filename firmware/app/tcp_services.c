@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "firmware/app/drive.h"
+#include "firmware/crypto/aead.h"
 #include "lib/bytes.h"
+#include "nvmeof/wire/fabrics.h"
 
 enum {
     COMMANDS = 1024,
@@ -191,14 +193,73 @@ uint64_t tcp_services_dram(const struct config *config)
         bytes += NVME_TCP_MEMORY_BYTES + MEMORY_ALIGN + nvme_tcp_bytes() +
                  nvme_tcp_request_bytes();
     }
+    if (config->network.has_nvme_tcp && config->network.tls != CONFIG_TLS_OFF) {
+        bytes += TLS_MEMORY_BYTES + MEMORY_ALIGN + sizeof(struct tls_socket);
+    }
     if (config->network.has_nvme_iwarp) {
         bytes += IWARP_MEMORY_BYTES + MEMORY_ALIGN + mpa_cm_bytes();
     }
     return bytes;
 }
 
-static bool nvme_init(struct drive *drive, struct dram *dram)
+/* The keys of a host, for TLS.  There is one configured key, of which older
+ * programs derive another one. */
+static unsigned int find_keys(void *ctx, const struct tls_identity *identity,
+                              struct tls_secret *keys)
 {
+    const struct drive *drive = ctx;
+    const char *subnqn = nvmf_target_config(drive->target)->subnqn;
+    const struct auth_key *key =
+        host_table_tls_key(&drive->hosts, identity->hostnqn);
+    unsigned int count = 0;
+
+    if (key == NULL || (strcmp(identity->subnqn, subnqn) != 0 &&
+                        strcmp(identity->subnqn, NVME_DISCOVERY_NQN) != 0)) {
+        return 0;
+    }
+    for (int style = 0; style < TLS_STYLES; style++) {
+        count += tls_psk_derive(&drive->tcp.tls_crypto, key, identity,
+                                (enum tls_style)style, &keys[count]);
+    }
+    return count;
+}
+
+/* Put TLS between NVMe/TCP and the engine, if the configuration wants it.
+ * @return false when there is too little DRAM */
+static bool tls_init(struct drive *drive, const struct drive_config *config,
+                     struct nvme_tcp_config *nvme)
+{
+    struct tcp_services *tcp = &drive->tcp;
+    const struct tls_socket_config tls = {
+        .toe = &tcp->toe,
+        .nvme = &tcp->nvme,
+        .plain = nvme->socket,
+        .commands_left = COMMANDS_LEFT,
+        .crypto = &tcp->tls_crypto,
+        .memory = dram_reserve(config->dram, TLS_MEMORY_BYTES, MEMORY_ALIGN),
+        .is_required = config->config->network.tls == CONFIG_TLS_REQUIRED,
+        .find_keys = find_keys,
+        .ctx = drive,
+    };
+
+    tcp->tls =
+        dram_alloc(config->dram, sizeof(struct tls_socket), MEMORY_ALIGN);
+    if (tcp->tls == NULL || tls.memory == NULL) {
+        tcp->tls = NULL;
+        return false;
+    }
+    tcp->tls_crypto = crypto_tls_ops(&drive->crypto);
+    nvme->socket = tls_socket_init(tcp->tls, &tls);
+    nvme->admits = tls_socket_admits;
+    nvme->admits_ctx = tcp->tls;
+    return true;
+}
+
+static bool nvme_init(struct drive *drive,
+                      const struct drive_config *drive_config)
+{
+    struct dram *dram = drive_config->dram;
+    bool has_tls = drive_config->config->network.tls != CONFIG_TLS_OFF;
     struct tcp_services *tcp = &drive->tcp;
     const struct nvme_socket_config socket = {
         .toe = &tcp->toe,
@@ -206,6 +267,7 @@ static bool nvme_init(struct drive *drive, struct dram *dram)
         .find_laddr = find_laddr,
         .ctx = drive,
         .tcp = dram_alloc(dram, nvme_tcp_bytes(), MEMORY_ALIGN),
+        .is_second = has_tls,
     };
     struct nvme_tcp_config config = {
         .target = drive->target,
@@ -228,16 +290,31 @@ static bool nvme_init(struct drive *drive, struct dram *dram)
         config.link[i] = addresses_link(&drive->addresses, i);
     }
     config.socket = nvme_socket_init(&tcp->nvme, &socket);
+    if (has_tls && !tls_init(drive, drive_config, &config)) {
+        return false;
+    }
     nvme_tcp_init(socket.tcp, &config);
     tcp->nvme_tcp = socket.tcp;
     return true;
+}
+
+/* What discovery says of TLS. */
+static enum addresses_tls tls_treq(const struct drive_config *config)
+{
+    static const uint8_t said[] = {
+        [CONFIG_TLS_OFF] = ADDRESSES_TLS_OFF,
+        [CONFIG_TLS_ALLOWED] = ADDRESSES_TLS_ALLOWED,
+        [CONFIG_TLS_REQUIRED] = ADDRESSES_TLS_REQUIRED,
+    };
+
+    return (enum addresses_tls)said[config->config->network.tls];
 }
 
 static void nvme_start(struct drive *drive, const struct drive_config *config)
 {
     struct tcp_services *tcp = &drive->tcp;
 
-    if (!nvme_init(drive, config->dram)) {
+    if (!nvme_init(drive, config)) {
         log_line(drive->log, "nvme-tcp: too little DRAM; NVMe/TCP stays off");
         return;
     }
@@ -250,8 +327,9 @@ static void nvme_start(struct drive *drive, const struct drive_config *config)
     }
     nvme_tcp_serve(tcp->nvme_tcp, true);
     tcp->mpa.nvme = tcp->has_iwarp ? &tcp->nvme : NULL;
+    tcp->mpa.tls = tcp->has_iwarp ? tcp->tls : NULL;
     nvmf_bindings_add(&drive->transports, nvme_tcp_binding(tcp->nvme_tcp));
-    addresses_add_tcp(&drive->addresses, NVME_SOCKET_PORT);
+    addresses_add_tcp(&drive->addresses, NVME_SOCKET_PORT, tls_treq(config));
     nvmf_target_set_addresses(drive->target, drive->addresses.list,
                               drive->addresses.count);
     log_line(drive->log, "nvme-tcp: listening on %u and %u", NVME_SOCKET_PORT,
@@ -351,6 +429,7 @@ void tcp_services_start(struct drive *drive, const struct drive_config *config)
     uint8_t *rings;
 
     tcp->pdu_faults.count = 0;
+    tcp->tls = NULL;
     /* All rings of the engine have one size. */
     tcp->ring_log2 =
         has_nvme(config->config) ? NVME_TCP_RING_LOG2 : TCP_ECHO_RING_LOG2;
@@ -402,6 +481,7 @@ static void take_entry(void *ctx, const struct toe_entry *entry)
 
     if ((!tcp->has_iwarp || !mpa_socket_take(&tcp->mpa, entry)) &&
         (tcp->nvme_tcp == NULL || !nvme_socket_take(&tcp->nvme, entry)) &&
+        (tcp->tls == NULL || !tls_socket_take(tcp->tls, entry)) &&
         !tcp_echo_take(&tcp->echo, entry, tcp->now_us) &&
         entry->kind == TOE_KIND_ENDED) { /* one that was refused */
         bool is_posted = toe_release(&tcp->toe, entry->tid);
@@ -444,6 +524,7 @@ static void follow_echo(struct drive *drive)
 enum loop_work tcp_services_step(void *ctx, struct loop_step *step)
 {
     struct tcp_services *tcp = services_of(ctx);
+    bool is_busy = false;
 
     if (__builtin_expect(!tcp->is_on, 1)) {
         return LOOP_IDLE;
@@ -455,7 +536,11 @@ enum loop_work tcp_services_step(void *ctx, struct loop_step *step)
         loop_call_at(step, mpa_cm_step(tcp->mpa_cm, step->now_us));
     }
     stop_if_unused(ctx);
-    return LOOP_IDLE;
+    if (tcp->tls != NULL) {
+        is_busy = tls_socket_step(tcp->tls, step->now_us);
+        loop_call_at(step, tls_socket_deadline(tcp->tls));
+    }
+    return is_busy ? LOOP_EVENT : LOOP_IDLE;
 }
 
 void tcp_services_flush(void *ctx)

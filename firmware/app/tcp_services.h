@@ -10,6 +10,7 @@
 #include "firmware/tcp/mpa_socket.h"
 #include "firmware/tcp/nvme_socket.h"
 #include "firmware/tcp/tcp_echo.h"
+#include "firmware/tcp/tls_socket.h"
 #include "net/stack/stack.h"
 #include "nvmeof/rdma/rdma_transport.h"
 
@@ -32,6 +33,8 @@ struct tcp_services {
     struct nvme_socket nvme;
     struct nvme_tcp *nvme_tcp; /* in DRAM; NULL: NVMe/TCP is off */
     struct nvme_tcp_faults pdu_faults;
+    struct tls_socket *tls; /* in DRAM; NULL: TLS is off */
+    struct tls_crypto tls_crypto;
     struct mpa_socket mpa;
     struct mpa_cm *mpa_cm; /* in DRAM; NULL: iWARP is off */
     bool has_iwarp;        /* its port is open */

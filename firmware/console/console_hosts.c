@@ -20,15 +20,19 @@ static void say_hosts(struct log *log, const struct host_table *table)
     for (uint16_t i = 0; i < list->count; i++) {
         const struct host_entry *entry = &list->entry[i];
 
+        const char *tls =
+            entry->tls_key.len != 0 ? "; it has a key of TLS" : "";
+
         if (entry->host_key.len == 0) {
-            log_text(log, "hosts: %s, without a secret", entry->nqn);
+            log_text(log, "hosts: %s, without a secret%s", entry->nqn, tls);
         } else {
-            log_text(log, "hosts: %s, authenticates, at least %s and %s%s",
+            log_text(log, "hosts: %s, authenticates, at least %s and %s%s%s",
                      entry->nqn, auth_hash_name(entry->least_hash),
                      auth_dh_name(entry->least_dh),
                      entry->ctrl_key.len != 0
                          ? "; the drive has a secret towards it"
-                         : "");
+                         : "",
+                     tls);
         }
     }
 }
@@ -42,6 +46,18 @@ static void change_secret(struct log *log, struct host_table *table,
     const struct host_change change = {
         .host_secret = is_drive ? NULL : secret,
         .ctrl_secret = is_drive ? secret : NULL,
+    };
+
+    say_result(log, host_table_set(table, words[2], &change));
+    memset(words[3], 0, strlen(words[3]));
+}
+
+/* `host tls-key NQN KEY`; the key may be "none". */
+static void change_tls_key(struct log *log, struct host_table *table,
+                           char **words)
+{
+    const struct host_change change = {
+        .tls_key = strcmp(words[3], "none") == 0 ? "" : words[3],
     };
 
     say_result(log, host_table_set(table, words[2], &change));
@@ -77,7 +93,8 @@ bool console_hosts_is_secret(const char *line, size_t len)
     }
     word = take_word(&line, end);
     if (!is_word(line, word, "secret") &&
-        !is_word(line, word, "drive-secret")) {
+        !is_word(line, word, "drive-secret") &&
+        !is_word(line, word, "tls-key")) {
         return false;
     }
     return take_word(&line, end) != 0 && line < end; /* after the name */
@@ -104,12 +121,15 @@ void console_hosts(struct log *log, struct host_table *table, char **words,
         change_secret(log, table, words, false);
     } else if (strcmp(verb, "drive-secret") == 0 && count == 4) {
         change_secret(log, table, words, true);
+    } else if (strcmp(verb, "tls-key") == 0 && count == 4) {
+        change_tls_key(log, table, words);
     } else if (strcmp(verb, "exclusive") == 0 && count == 3 &&
                (is_on || strcmp(words[2], "off") == 0)) {
         say_result(log, host_table_set_exclusive(table, is_on));
     } else {
         log_text(log, "error: host [add NQN [HASH [GROUP]] | remove NQN | "
                       "secret NQN SECRET|none | drive-secret NQN SECRET|none | "
+                      "tls-key NQN KEY|none | "
                       "exclusive on|off]");
     }
 }

@@ -17,6 +17,7 @@ enum {                   /* byte offsets of the header; little-endian */
        HEADER_CRC = 28,
        FLAG_EXCLUSIVE = 1,
        VERSION = 1,
+       VERSION_LONG = 2, /* entries with keys of TLS */
 };
 _Static_assert(HEADER_CRC + 4 == HOST_LIST_HEADER_LEN, "the CRC ends it");
 
@@ -26,7 +27,9 @@ enum {                /* byte offsets of an entry */
        ENTRY_LEAST_DH = 225,
        ENTRY_HOST_KEY = 232,
        ENTRY_CTRL_KEY = 304,
-       KEY_LEN = 0, /* offsets in a key */
+       ENTRY_TLS_KEY = HOST_ENTRY_LEN,
+       TLS_KEY_MAX = 48, /* bytes of the key itself */
+       KEY_LEN = 0,      /* offsets in a key */
        KEY_HASH = 1,
        KEY_BYTES = 8,
        KEY_END = KEY_BYTES + AUTH_HASH_MAX,
@@ -35,6 +38,9 @@ _Static_assert(ENTRY_HOST_KEY + KEY_END == ENTRY_CTRL_KEY,
                "keys have 72 bytes");
 _Static_assert((int)ENTRY_CTRL_KEY + (int)KEY_END <= (int)HOST_ENTRY_LEN,
                "an entry holds both keys");
+_Static_assert((int)ENTRY_TLS_KEY + (int)KEY_BYTES + (int)TLS_KEY_MAX ==
+                   (int)HOST_LONG_ENTRY_LEN,
+               "a long entry ends with the key of TLS");
 
 enum {                 /* byte offsets of the seal; little-endian */
        SEAL_MAGIC = 0, /* 8 bytes */
@@ -65,7 +71,8 @@ void host_list_header_emit(const struct host_list_header *header, uint8_t *buf)
 {
     memset(buf, 0, HOST_LIST_HEADER_LEN);
     memcpy(buf + HEADER_MAGIC, magic, sizeof(magic));
-    put_le16(buf + HEADER_VERSION, VERSION);
+    put_le16(buf + HEADER_VERSION,
+             header->entry_len == HOST_LONG_ENTRY_LEN ? VERSION_LONG : VERSION);
     put_le16(buf + HEADER_COUNT, header->count);
     put_le32(buf + HEADER_SEQUENCE, header->sequence);
     buf[HEADER_FLAGS] = header->is_exclusive ? FLAG_EXCLUSIVE : 0;
@@ -78,14 +85,18 @@ void host_list_header_emit(const struct host_list_header *header, uint8_t *buf)
 
 bool host_list_header_parse(struct host_list_header *header, const uint8_t *buf)
 {
+    uint16_t version = get_le16(buf + HEADER_VERSION);
+
     *header = (struct host_list_header){
         .sequence = get_le32(buf + HEADER_SEQUENCE),
         .count = get_le16(buf + HEADER_COUNT),
+        .entry_len =
+            version == VERSION_LONG ? HOST_LONG_ENTRY_LEN : HOST_ENTRY_LEN,
         .is_exclusive = buf[HEADER_FLAGS] & FLAG_EXCLUSIVE,
         .body_crc = get_le32(buf + HEADER_BODY_CRC),
     };
     return memcmp(buf + HEADER_MAGIC, magic, sizeof(magic)) == 0 &&
-           get_le16(buf + HEADER_VERSION) == VERSION &&
+           (version == VERSION || version == VERSION_LONG) &&
            header->count <= HOSTS_MAX && header->sequence != 0 &&
            crc32_update(0, buf, HEADER_CRC) == get_le32(buf + HEADER_CRC);
 }
@@ -149,6 +160,7 @@ bool host_nqn_is_valid(const char *nqn)
 
 bool host_entry_parse(struct host_entry *entry, const uint8_t *buf)
 {
+    memset(&entry->tls_key, 0, sizeof(entry->tls_key));
     memcpy(entry->nqn, buf + ENTRY_NQN, sizeof(entry->nqn));
     entry->least_hash = buf[ENTRY_LEAST_HASH];
     entry->least_dh = buf[ENTRY_LEAST_DH];
@@ -156,4 +168,29 @@ bool host_entry_parse(struct host_entry *entry, const uint8_t *buf)
            entry->least_hash < AUTH_HASHES && entry->least_dh < AUTH_DHS &&
            key_parse(&entry->host_key, buf + ENTRY_HOST_KEY) &&
            key_parse(&entry->ctrl_key, buf + ENTRY_CTRL_KEY);
+}
+
+void host_long_entry_emit(const struct host_entry *entry, uint8_t *buf)
+{
+    uint8_t *key = buf + ENTRY_TLS_KEY;
+
+    host_entry_emit(entry, buf);
+    memset(key, 0, HOST_LONG_ENTRY_LEN - ENTRY_TLS_KEY);
+    key[KEY_LEN] = entry->tls_key.len;
+    key[KEY_HASH] = entry->tls_key.hash;
+    memcpy(key + KEY_BYTES, entry->tls_key.bytes, TLS_KEY_MAX);
+}
+
+bool host_long_entry_parse(struct host_entry *entry, const uint8_t *buf)
+{
+    const uint8_t *key = buf + ENTRY_TLS_KEY;
+    bool is_good = host_entry_parse(entry, buf);
+
+    entry->tls_key.len = key[KEY_LEN];
+    entry->tls_key.hash = key[KEY_HASH];
+    memcpy(entry->tls_key.bytes, key + KEY_BYTES, TLS_KEY_MAX);
+    return is_good &&
+           (entry->tls_key.len == 0 || entry->tls_key.len == 32 ||
+            entry->tls_key.len == TLS_KEY_MAX) &&
+           entry->tls_key.hash <= AUTH_SHA384;
 }

@@ -15,6 +15,7 @@ struct host_entry {
     char nqn[NVMF_NQN_MAX + 1];
     struct auth_key host_key; /* empty: the host need not authenticate */
     struct auth_key ctrl_key; /* empty: the drive does not prove its identity */
+    struct auth_key tls_key;  /* pre-shared key of TLS; empty: none */
     uint8_t least_hash;       /* enum auth_hash; at least AUTH_SHA256 */
     uint8_t least_dh;         /* enum auth_dh */
 };
@@ -35,14 +36,16 @@ enum host_save {
 enum {
     HOST_LIST_HEADER_LEN = 32,
     HOST_ENTRY_LEN = 384,
+    HOST_LONG_ENTRY_LEN = 440, /* in a list that has keys of TLS */
     HOST_LIST_SEAL_LEN = 16,
-    HOST_LIST_LEN_MAX = HOST_LIST_HEADER_LEN + HOSTS_MAX * HOST_ENTRY_LEN,
+    HOST_LIST_LEN_MAX = HOST_LIST_HEADER_LEN + HOSTS_MAX * HOST_LONG_ENTRY_LEN,
 };
 
 /* The header of the list in flash, which its entries follow. */
 struct host_list_header {
     uint32_t sequence; /* from 1 */
     uint16_t count;
+    uint16_t entry_len; /* HOST_ENTRY_LEN or HOST_LONG_ENTRY_LEN */
     bool is_exclusive;
     uint32_t body_crc; /* CRC-32 of the entries */
 };
@@ -67,11 +70,19 @@ void host_list_seal_emit(uint32_t sequence, uint8_t *buf);
 /** Whether these bytes are the seal of the list with this sequence number. */
 MUST_USE bool host_list_seal_fits(uint32_t sequence, const uint8_t *buf);
 
-/** @param buf  HOST_ENTRY_LEN bytes, all written */
+/** @param buf  HOST_ENTRY_LEN bytes, all written: without the key of TLS */
 void host_entry_emit(const struct host_entry *entry, uint8_t *buf);
 
 /** @return false when a value is impossible */
 MUST_USE bool host_entry_parse(struct host_entry *entry, const uint8_t *buf);
+
+/** The same with the key of TLS.
+ * @param buf  HOST_LONG_ENTRY_LEN bytes, all written */
+void host_long_entry_emit(const struct host_entry *entry, uint8_t *buf);
+
+/** @return false when a value is impossible */
+MUST_USE bool host_long_entry_parse(struct host_entry *entry,
+                                    const uint8_t *buf);
 
 /** Whether a name can be a host NQN: 1 to 223 printable characters, without
  * spaces and quotation marks, that begin with "nqn.". */

@@ -23,25 +23,46 @@ struct copy {
     bool is_sealed;  /* no other copy is newer */
 };
 
-static uint32_t entry_addr(uint32_t addr, uint16_t index)
+static uint32_t entry_addr(uint32_t addr, uint16_t index, uint16_t entry_len)
 {
-    return addr + HOST_LIST_HEADER_LEN + index * (uint32_t)HOST_ENTRY_LEN;
+    return addr + HOST_LIST_HEADER_LEN + index * (uint32_t)entry_len;
+}
+
+/* Read an entry.  @return false when a value is impossible */
+static bool read_entry(const struct flash *flash, uint32_t addr,
+                       uint16_t entry_len, struct host_entry *entry,
+                       uint8_t *buf)
+{
+    flash_read(flash, addr, buf, entry_len);
+    return entry_len == HOST_LONG_ENTRY_LEN ? host_long_entry_parse(entry, buf)
+                                            : host_entry_parse(entry, buf);
+}
+
+/* Lists without keys of TLS are those that older firmware can read. */
+static uint16_t entry_len_of(const struct host_list *list)
+{
+    for (uint16_t i = 0; i < list->count; i++) {
+        if (list->entry[i].tls_key.len != 0) {
+            return HOST_LONG_ENTRY_LEN;
+        }
+    }
+    return HOST_ENTRY_LEN;
 }
 
 /* Whether the entries that follow an intact header are intact. */
 static bool is_body_intact(const struct flash *flash, uint32_t addr,
                            const struct host_list_header *header)
 {
-    uint8_t buf[HOST_ENTRY_LEN];
+    uint8_t buf[HOST_LONG_ENTRY_LEN];
     struct host_entry entry;
     uint32_t crc = 0;
 
     for (uint16_t i = 0; i < header->count; i++) {
-        flash_read(flash, entry_addr(addr, i), buf, sizeof(buf));
-        crc = crc32_update(crc, buf, sizeof(buf));
-        if (!host_entry_parse(&entry, buf)) {
+        if (!read_entry(flash, entry_addr(addr, i, header->entry_len),
+                        header->entry_len, &entry, buf)) {
             return false;
         }
+        crc = crc32_update(crc, buf, header->entry_len);
     }
     return crc == header->body_crc;
 }
@@ -90,7 +111,7 @@ enum host_store_state host_store_read(const struct flash *flash,
                                       struct host_list *list)
 {
     struct copy copy[COPIES];
-    uint8_t buf[HOST_ENTRY_LEN];
+    uint8_t buf[HOST_LONG_ENTRY_LEN];
     int newest;
     enum host_store_state state = judge_copies(flash, copy, &newest);
 
@@ -101,8 +122,10 @@ enum host_store_state host_store_read(const struct flash *flash,
     list->count = copy[newest].header.count;
     list->is_exclusive = copy[newest].header.is_exclusive;
     for (uint16_t i = 0; i < list->count; i++) {
-        flash_read(flash, entry_addr(copy_addr[newest], i), buf, sizeof(buf));
-        if (!host_entry_parse(&list->entry[i], buf)) {
+        uint16_t len = copy[newest].header.entry_len;
+
+        if (!read_entry(flash, entry_addr(copy_addr[newest], i, len), len,
+                        &list->entry[i], buf)) {
             memset(list, 0, sizeof(*list));
             return HOST_STORE_DAMAGED;
         }
@@ -131,9 +154,11 @@ static bool is_blank(const struct flash *flash, uint32_t addr, uint32_t end)
 
 /* Whether a copy has nothing besides its list: an earlier list may have been
  * longer. */
-static bool is_clean(const struct flash *flash, uint32_t addr, uint16_t count)
+static bool is_clean(const struct flash *flash, uint32_t addr,
+                     const struct host_list_header *header)
 {
-    return is_blank(flash, entry_addr(addr, count), addr + SEAL_OFFSET);
+    return is_blank(flash, entry_addr(addr, header->count, header->entry_len),
+                    addr + SEAL_OFFSET);
 }
 
 /* Erase a copy as a whole, its header first. */
@@ -177,13 +202,18 @@ static bool program_copy(const struct flash *flash, uint32_t addr,
                          const struct host_list *list,
                          struct host_list_header *header)
 {
-    uint8_t buf[HOST_ENTRY_LEN];
+    uint8_t buf[HOST_LONG_ENTRY_LEN];
+    uint16_t len = header->entry_len;
 
     header->body_crc = 0;
     for (uint16_t i = 0; i < list->count; i++) {
-        host_entry_emit(&list->entry[i], buf);
-        header->body_crc = crc32_update(header->body_crc, buf, sizeof(buf));
-        if (!flash_program(flash, entry_addr(addr, i), buf, sizeof(buf))) {
+        if (len == HOST_LONG_ENTRY_LEN) {
+            host_long_entry_emit(&list->entry[i], buf);
+        } else {
+            host_entry_emit(&list->entry[i], buf);
+        }
+        header->body_crc = crc32_update(header->body_crc, buf, len);
+        if (!flash_program(flash, entry_addr(addr, i, len), buf, len)) {
             return false;
         }
     }
@@ -200,6 +230,7 @@ static bool write_copy(const struct flash *flash, uint32_t addr,
     struct host_list_header header = {
         .sequence = sequence,
         .count = list->count,
+        .entry_len = entry_len_of(list),
         .is_exclusive = list->is_exclusive,
     };
     struct copy copy;
@@ -210,6 +241,7 @@ static bool write_copy(const struct flash *flash, uint32_t addr,
     copy = read_copy(flash, addr);
     return copy.is_sealed && copy.header.sequence == sequence &&
            copy.header.count == header.count &&
+           copy.header.entry_len == header.entry_len &&
            copy.header.is_exclusive == header.is_exclusive &&
            copy.header.body_crc == header.body_crc;
 }
@@ -247,8 +279,8 @@ enum host_repair host_store_repair(const struct flash *flash,
                                          : HOST_REPAIR_NONE;
     }
     is_same = other->is_sealed && other->header.sequence == sequence &&
-              is_clean(flash, other_addr, list->count);
-    has_clean_copy = kept->is_sealed && is_clean(flash, addr, list->count);
+              is_clean(flash, other_addr, &other->header);
+    has_clean_copy = kept->is_sealed && is_clean(flash, addr, &kept->header);
     if (is_same && has_clean_copy) {
         return HOST_REPAIR_NONE;
     }

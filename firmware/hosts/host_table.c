@@ -21,6 +21,8 @@ const char *host_list_result_text(enum host_list_result result)
                          "printable characters.",
         [HOST_BAD_SECRET] = "This is not a secret of DH-HMAC-CHAP, or it has a "
                             "typing error; nvme gen-dhchap-key makes one.",
+        [HOST_BAD_TLS_KEY] = "This is not a key of TLS, or it has a typing "
+                             "error; nvme gen-tls-key makes one.",
         [HOST_BAD_HASH] = "The hash functions are sha256, sha384 and sha512.",
         [HOST_BAD_DH] = "The groups are null, ffdhe2048, ffdhe3072, ffdhe4096, "
                         "ffdhe6144 and ffdhe8192.",
@@ -49,7 +51,8 @@ static bool find_name(const char *(*name_of)(uint8_t id), uint8_t first,
     return false;
 }
 
-static bool change_key(struct auth_key *key, const char *secret)
+static bool change_key(struct auth_key *key, const char *secret,
+                       bool (*parse)(struct auth_key *key, const char *text))
 {
     if (secret == NULL) {
         return true;
@@ -58,15 +61,18 @@ static bool change_key(struct auth_key *key, const char *secret)
         memset(key, 0, sizeof(*key));
         return true;
     }
-    return auth_key_parse(key, secret);
+    return parse(key, secret);
 }
 
 static enum host_list_result change_entry(struct host_entry *entry,
                                           const struct host_change *change)
 {
-    if (!change_key(&entry->host_key, change->host_secret) ||
-        !change_key(&entry->ctrl_key, change->ctrl_secret)) {
+    if (!change_key(&entry->host_key, change->host_secret, auth_key_parse) ||
+        !change_key(&entry->ctrl_key, change->ctrl_secret, auth_key_parse)) {
         return HOST_BAD_SECRET;
+    }
+    if (!change_key(&entry->tls_key, change->tls_key, auth_psk_parse)) {
+        return HOST_BAD_TLS_KEY;
     }
     if (change->least_hash != NULL &&
         !find_name(auth_hash_name, AUTH_SHA256, AUTH_HASHES, change->least_hash,
@@ -168,6 +174,19 @@ enum host_list_result host_table_set_exclusive(struct host_table *table,
         table->list.is_exclusive = before;
     }
     return result;
+}
+
+const struct auth_key *host_table_tls_key(const struct host_table *table,
+                                          const char *nqn)
+{
+    for (uint16_t i = 0; i < table->list.count; i++) {
+        const struct host_entry *entry = &table->list.entry[i];
+
+        if (strcmp(entry->nqn, nqn) == 0) {
+            return entry->tls_key.len != 0 ? &entry->tls_key : NULL;
+        }
+    }
+    return NULL;
 }
 
 static bool find_host(void *ctx, const char *hostnqn, struct nvmf_host *host)

@@ -16,6 +16,7 @@ void native_set_services(struct config *own,
     own->network.has_tcp_echo = config->has_tcp_echo;
     own->network.has_nvme_tcp = config->has_nvme_tcp;
     own->network.has_nvme_iwarp = config->has_nvme_iwarp;
+    own->network.tls = config->tls;
     own->services.has_dhcp[0] = config->has_dhcp;
     *own = config->saved != NULL ? *config->saved : *own;
 }

@@ -109,7 +109,8 @@ _Static_assert(sizeof(enum config_fec) == sizeof(int) &&
                    sizeof(enum config_lldp) == sizeof(int) &&
                    sizeof(enum config_lag) == sizeof(int) &&
                    sizeof(enum config_profile) == sizeof(int) &&
-                   sizeof(enum config_listed) == sizeof(int),
+                   sizeof(enum config_listed) == sizeof(int) &&
+                   sizeof(enum config_tls) == sizeof(int),
                "");
 #include "firmware/settings/config_names.inc"
 
@@ -161,6 +162,7 @@ NAMED(lldp)
 NAMED(lag)
 NAMED(profile)
 NAMED(listed)
+NAMED(tls)
 
 /* ---- Addresses */
 
@@ -513,6 +515,7 @@ const struct config_kind config_lldp = {lldp_parse, lldp_format};
 const struct config_kind config_lag = {lag_parse, lag_format};
 const struct config_kind config_profile = {profile_parse, profile_format};
 const struct config_kind config_listed = {listed_parse, listed_format};
+const struct config_kind config_tls = {tls_parse, tls_format};
 const struct config_kind config_port_ipv4 = {port_ipv4_parse, port_ipv4_format};
 const struct config_kind config_port_ipv6 = {port_ipv6_parse, port_ipv6_format};
 const struct config_kind config_extra = {extra_parse, extra_format};

@@ -39,6 +39,7 @@ extern const struct config_kind config_byte, /* uint8_t */
     config_lag,                              /* enum config_lag */
     config_profile,                          /* enum config_profile */
     config_listed,                           /* enum config_listed */
+    config_tls,                              /* enum config_tls */
     config_port_ipv4, /* in struct config_port, with the prefix length */
     config_port_ipv6, /* in struct config_port, with the prefix length */
     config_extra,     /* in struct config_address, with the prefix length */

@@ -209,6 +209,7 @@ static bool network_parse(struct config_network *network, const uint8_t *buf)
     network->has_nvme_iwarp = on & ON_NVME_IWARP;
     network->has_iwarp_crc = !(off & OFF_IWARP_CRC);
     network->listed = (enum config_listed)buf[NETWORK_LISTED];
+    network->tls = (enum config_tls)buf[NETWORK_TLS];
     network->has_dcqcn = !(off & OFF_DCQCN);
     network->has_cnp = !(off & OFF_CNP);
     network->pfc_priorities = (uint8_t)~buf[NETWORK_PFC_IGNORED];
@@ -220,7 +221,7 @@ static bool network_parse(struct config_network *network, const uint8_t *buf)
     network->profile = (enum config_profile)buf[NETWORK_PROFILE];
     return network->namespaces.count <= NS_COUNT_MAX &&
            buf[NETWORK_PROFILE] <= PROFILE_MAX &&
-           buf[NETWORK_LISTED] <= LISTED_MAX &&
+           buf[NETWORK_LISTED] <= LISTED_MAX && buf[NETWORK_TLS] <= TLS_MAX &&
            !(buf[NETWORK_NS_FLAGS] & ~NS_FLAGS_ALL) &&
            buf[NETWORK_LAG] <= LAG_MODE_MAX && !(lag & ~LAG_FLAGS_ALL) &&
            !(on & ~ON_ALL) && !(off & ~OFF_ALL);
@@ -254,6 +255,7 @@ static void network_emit(const struct config_network *network, uint8_t *buf)
     put_le16(buf + NETWORK_NS_SIZE, network->namespaces.size_mib);
     buf[NETWORK_PROFILE] = (uint8_t)network->profile;
     buf[NETWORK_LISTED] = (uint8_t)network->listed;
+    buf[NETWORK_TLS] = (uint8_t)network->tls;
 }
 
 unsigned int config_nsid_runs(const uint32_t *exports)

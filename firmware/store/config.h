@@ -113,6 +113,13 @@ enum config_listed {
     CONFIG_LISTED_IWARP = 2,
 };
 
+/* TLS of NVMe over TCP. */
+enum config_tls {
+    CONFIG_TLS_OFF = 0,
+    CONFIG_TLS_ALLOWED = 1,
+    CONFIG_TLS_REQUIRED = 2,
+};
+
 /*
  * How the ports work together, and RoCE settings. config_default() says which
  * of them are on by default.
@@ -142,6 +149,7 @@ struct config_network {
     bool dhcp_is_fast;
     bool has_tcp_echo;   /* echo and discard run, on TCP ports 7 and 9 */
     bool has_nvme_tcp;   /* NVMe over TCP, on ports 4420 and 8009 */
+    enum config_tls tls; /* of NVMe over TCP */
     bool has_nvme_iwarp; /* NVMe over iWARP, on TCP port 4420 */
     bool has_iwarp_crc;  /* iWARP has a CRC; on by default */
     enum config_listed listed;

@@ -66,6 +66,7 @@ struct mpa_cm_socket mpa_socket_init(struct mpa_socket *socket,
 {
     socket->config = *config;
     socket->nvme = NULL;
+    socket->tls = NULL;
     memset(socket->is_used, 0, sizeof(socket->is_used));
     return (struct mpa_cm_socket){
         .ctx = socket,
@@ -123,7 +124,11 @@ static void hand_over(struct mpa_socket *socket, uint16_t slot,
         return;
     }
     memcpy(peer.host, socket->peer_of[slot].ip, sizeof(peer.host));
-    nvme_socket_adopt(socket->nvme, socket->tid_of[slot], &peer, received);
+    if (socket->tls != NULL) {
+        tls_socket_adopt(socket->tls, socket->tid_of[slot], &peer, received);
+    } else {
+        nvme_socket_adopt(socket->nvme, socket->tid_of[slot], &peer, received);
+    }
 }
 
 static void take_conn_entry(struct mpa_socket *socket, uint16_t slot,

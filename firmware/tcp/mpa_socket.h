@@ -13,6 +13,7 @@
 
 #include "firmware/drivers/toe.h"
 #include "firmware/tcp/nvme_socket.h"
+#include "firmware/tcp/tls_socket.h"
 #include "net/mpa_cm/mpa_cm.h"
 
 enum {
@@ -40,6 +41,7 @@ struct mpa_socket_config {
 struct mpa_socket {
     struct mpa_socket_config config;
     struct nvme_socket *nvme; /* shares the port; NULL: nobody does */
+    struct tls_socket *tls; /* takes connections before it; NULL: nobody does */
     uint32_t tid_of[TOE_SLOTS];
     struct mpa_cm_peer peer_of[TOE_SLOTS];
     bool is_used[TOE_SLOTS];

@@ -252,8 +252,9 @@ bool nvme_socket_take(struct nvme_socket *socket, const struct toe_entry *entry)
     uint32_t slot = slot_of(entry->tid);
 
     if (entry->kind == TOE_KIND_ASKED) {
-        if (entry->port != NVME_SOCKET_PORT &&
-            entry->port != NVME_SOCKET_DISCOVERY_PORT) {
+        if (socket->config.is_second ||
+            (entry->port != NVME_SOCKET_PORT &&
+             entry->port != NVME_SOCKET_DISCOVERY_PORT)) {
             return false;
         }
         take_asked(socket, entry);

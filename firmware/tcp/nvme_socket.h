@@ -25,6 +25,8 @@ struct nvme_socket_config {
      * NVMF_MAX_ADDRESSES on are refused: they are for control traffic. */
     uint8_t (*find_laddr)(void *ctx, const uint8_t *tcb);
     void *ctx;
+    bool is_second; /* others take new connections, and give those of NVMe/TCP
+                     * to nvme_socket_adopt() */
 };
 
 /* Treat as opaque. */

@@ -3,4 +3,7 @@ set(SOURCES
     mpa_socket.c
     nvme_socket.c
     tcp_echo.c
+    tls_conn.c
+    tls_shake.c
+    tls_socket.c
 )

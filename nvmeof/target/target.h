@@ -65,8 +65,8 @@ struct nvmf_address {
      * link: only hosts whose association has this number may. */
     uint32_t link;
     struct nvme_tsas tsas;
-    char traddr[64]; /* ASCII, no padding */
-    char trsvcid[8]; /* "4420" */
+    bool requires_tls;           /* a connection without TLS is refused */
+    char traddr[64], trsvcid[8]; /* ASCII, no padding; "4420" */
 };
 
 /* A discovery service elsewhere, to which the discovery log refers hosts. */

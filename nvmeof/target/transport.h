@@ -126,6 +126,12 @@ struct nvmf_transport {
     uint16_t max_qpairs;
 
     /**
+     * Whether the host with this NQN may have the queue pair: the peer may have
+     * proven another name to the transport.  NULL: any may.
+     */
+    bool (*admits)(void *ctx, uint16_t qpair, const char *hostnqn);
+
+    /**
      * Copy transfer->fetch_len bytes of the host's data, from
      * transfer->data_offset on, into transfer->pieces (RDMA: a READ).  The
      * transport then calls nvmf_request_fetched(), also if the queue pair

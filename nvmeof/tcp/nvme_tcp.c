@@ -253,6 +253,14 @@ static void queue_drained(void *ctx, uint16_t qpair)
     tcp_queue_needs_step(queue);
 }
 
+static bool admits_host(void *ctx, uint16_t qpair, const char *hostnqn)
+{
+    const struct nvme_tcp_config *config = &((struct nvme_tcp *)ctx)->config;
+
+    return config->admits(config->admits_ctx, queue_of(ctx, qpair)->id,
+                          hostnqn);
+}
+
 /* ---- New connections. */
 
 /* Whether there are as many connections as there may be.  Handshakes do not
@@ -561,6 +569,7 @@ void nvme_tcp_init(struct nvme_tcp *tcp, const struct nvme_tcp_config *config)
                 .in_capsule_len = NVMF_IN_CAPSULE_LEN,
                 .admin_in_capsule_len = NVME_TCP_CAPSULE_MAX,
                 .max_qpairs = NVME_TCP_OPEN_MAX,
+                .admits = config->admits != NULL ? admits_host : NULL,
                 .fetch = tcp_request_fetch,
                 .send = tcp_request_send,
                 .respond = tcp_request_respond,

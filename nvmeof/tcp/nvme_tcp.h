@@ -56,6 +56,10 @@ struct nvme_tcp_config {
      * entry's nvmf_address.link. */
     uint16_t portid[NVMF_MAX_ADDRESSES];
     uint32_t link[NVMF_MAX_ADDRESSES];
+    /* Whether the peer of a connection, by the socket's number, may say that it
+     * is the host with this NQN; NULL: every one may. */
+    bool (*admits)(void *ctx, uint32_t id, const char *hostnqn);
+    void *admits_ctx;
     /* Called for each connection event; may be NULL. */
     void (*conn_event)(void *ctx, const struct nvmf_conn_event *event);
     void *conn_event_ctx;

@@ -46,6 +46,7 @@ enum {
     SUBTYPE_REFERRAL = 1, /* another discovery service */
     SUBTYPE_NVM = 2,
     SUBTYPE_CURRENT_DISCOVERY = 3,
+    TREQ_REQUIRED = 0x1, /* a secure channel is */
     TREQ_NOT_REQUIRED = 0x2,
     TREQ_SQ_FLOW_CONTROL_OPTIONAL = 0x4,
     EFLAGS_DUPRETINFO = 0x1, /* every address returns the same log */

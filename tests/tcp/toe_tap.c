@@ -173,6 +173,31 @@ static void print_counters(const struct native_drive *drive)
     printf("}\n");
 }
 
+/* With TOE_TAP_TLS "allowed" or "required", a host has a key: TOE_TAP_HOST is
+ * its NQN, TOE_TAP_KEY the key as `nvme gen-tls-key` prints it. */
+static void want_tls(struct native_drive_config *config,
+                     struct host_list *hosts)
+{
+    const char *tls = getenv("TOE_TAP_TLS");
+    const char *nqn = getenv("TOE_TAP_HOST");
+    const char *key = getenv("TOE_TAP_KEY");
+
+    if (tls == NULL || nqn == NULL || key == NULL) {
+        return;
+    }
+    config->tls =
+        strcmp(tls, "required") == 0 ? CONFIG_TLS_REQUIRED : CONFIG_TLS_ALLOWED;
+    config->has_nvme_iwarp = strcmp(tls, "beside-iwarp") == 0;
+    hosts->count = 1;
+    hosts->entry[0].least_hash = AUTH_SHA256;
+    (void)snprintf(hosts->entry[0].nqn, sizeof(hosts->entry[0].nqn), "%s", nqn);
+    if (!auth_psk_parse(&hosts->entry[0].tls_key, key)) {
+        fprintf(stderr, "toe_tap: TOE_TAP_KEY is not a key\n");
+        exit(1);
+    }
+    config->hosts = hosts;
+}
+
 int main(int argc, char **argv)
 {
     static struct native_world world;
@@ -190,9 +215,11 @@ int main(int argc, char **argv)
         .has_nvme_tcp = true,
         .has_nvme_iwarp = true,
     };
+    static struct host_list hosts;
     struct native_drive *drive;
     struct tap taps[SOC_PORTS];
 
+    want_tls(&config, &hosts);
     if (argc != 1 + SOC_PORTS) {
         fprintf(stderr, "usage: toe_tap TAP0 TAP1\n");
         return 1;

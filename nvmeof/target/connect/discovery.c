@@ -113,7 +113,9 @@ void discovery_log_part(struct nvmf_target *target,
             .trtype = address->trtype,
             .adrfam = address->adrfam,
             .subtype = is_nvm ? SUBTYPE_NVM : SUBTYPE_CURRENT_DISCOVERY,
-            .treq = TREQ_NOT_REQUIRED | TREQ_SQ_FLOW_CONTROL_OPTIONAL,
+            .treq = (uint8_t)((address->requires_tls ? TREQ_REQUIRED
+                                                     : TREQ_NOT_REQUIRED) |
+                              TREQ_SQ_FLOW_CONTROL_OPTIONAL),
             .portid = address->portid,
             .cntlid = NVME_CNTLID_DYNAMIC,
             .asqsz = NVMF_ADMIN_DEPTH,

@@ -180,6 +180,11 @@ static uint16_t connect_execute(struct nvmf_target *target,
     if (nvme_nqn_len(data.hostnqn) > NVME_NQN_MAX) {
         return connect_invalid_data(req, CONNECT_DATA_HOSTNQN);
     }
+    if (qpair->transport->admits != NULL &&
+        !qpair->transport->admits(qpair->transport->ctx, req->qpair,
+                                  data.hostnqn)) {
+        return refuse_status(NVME_SC_CONNECT_INVALID_HOST);
+    }
     status =
         connect.qid == 0
             ? connect_admin(target, req, &connect, &data, &ctrl, &needs_auth)

@@ -17,7 +17,7 @@ from ..instance.instance import Instance
 from . import mgmt
 
 # The arguments of the request "host-set", by their keys in a YAML file.
-KEYS = ("nqn", "secret", "drive-secret", "least-hash", "least-group")
+KEYS = ("nqn", "secret", "drive-secret", "tls-key", "least-hash", "least-group")
 
 
 def read(instance: Instance) -> dict[str, Any]:
@@ -45,6 +45,12 @@ def secret_of(file: str) -> str | None:
     if len(words) != 1:
         raise EssdError(f"{file}: a secret is one word, as nvme gen-dhchap-key prints it")
     return words[0]
+
+
+def tls_key_of(file: str) -> str | None:
+    """As secret_of(); the word "none" removes a key."""
+    key = secret_of(file)
+    return "" if key == "none" else key
 
 
 def change(instance: Instance, host: dict[str, Any]) -> None:
@@ -89,7 +95,7 @@ def apply_file(instance: Instance, path: Path) -> int:
     for nqn in sorted(kept - names):    # before new ones, for which there may be no room
         mgmt.ask(instance, "host-remove", nqn=nqn)
     for host in hosts:
-        change(instance, {"secret": "", "drive-secret": "", "least-hash": "sha256",
+        change(instance, {"secret": "", "drive-secret": "", "tls-key": "", "least-hash": "sha256",
                           "least-group": "null"} | host)
     if not exclusive:
         mgmt.ask(instance, "hosts-exclusive", on=False)

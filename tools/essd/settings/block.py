@@ -25,6 +25,7 @@ LLDP = SETTINGS["port.N.lldp"].by_number
 LAGS = SETTINGS["lag.mode"].by_number
 PROFILES = SETTINGS["nvme.profile"].by_number
 LISTED = SETTINGS["discovery.rdma"].by_number
+TLS = SETTINGS["nvme.tls"].by_number
 SPEEDS = SETTINGS["port.N.speed"].numbers
 EXTRA_MAX = schema().groups["address"].count
 
@@ -210,6 +211,7 @@ class Network:
     nvme_iwarp: bool = False            # NVMe over iWARP
     iwarp_crc: bool = True              # iWARP has a CRC
     listed: str = "all"                 # RDMA protocols that discovery lists
+    tls: str = "off"                    # TLS of NVMe over TCP
 
     def pack(self) -> bytes:
         if len(self.extra) > EXTRA_MAX:
@@ -229,12 +231,13 @@ class Network:
             | self.tcp_echo << 4 | self.nvme_tcp << 5 | self.nvme_iwarp << 6,
             (not self.dcqcn) | (not self.cnp) << 1 | (not self.iwarp_crc) << 2,
             self.pfc ^ 0xff, self.ns_count, self.ns_4k, self.ns_size,
-            PROFILES.index(self.profile), LISTED.index(self.listed))
+            PROFILES.index(self.profile), LISTED.index(self.listed),
+            TLS.index(self.tls))
 
     @classmethod
     def unpack(cls, data: bytes) -> "Network":
         (extra, lag, flags, on, off, ignored, count, block, size, profile,
-         listed) = struct.unpack(CONFIG_NETWORK, data)
+         listed, tls) = struct.unpack(CONFIG_NETWORK, data)
         addresses = [Address.unpack(extra[n:n + 20]) for n in range(0, 80, 20)]
         while addresses and addresses[-1] is None:
             addresses.pop()
@@ -243,7 +246,7 @@ class Network:
                    not off & 2, ignored ^ 0xff, bool(on & 2), bool(on & 4),
                    count, size, bool(block & 1), PROFILES[profile], bool(on & 8),
                    bool(on & 16), bool(on & 32), bool(on & 64), not off & 4,
-                   LISTED[listed])
+                   LISTED[listed], TLS[tls])
 
 
 CONFIG_AOE = schema().parts["aoe"].format

@@ -263,7 +263,7 @@ def from_config(config: config_block.Config) -> Values:
         "echo": on_off(net.echo), "tcp.echo": on_off(net.tcp_echo),
         "namespaces.count": str(net.ns_count),
         "namespaces.size": str(net.ns_size), "namespaces.4096": on_off(net.ns_4k),
-        "nvme.tcp": on_off(net.nvme_tcp), "nvme.iwarp": on_off(net.nvme_iwarp),
+        "nvme.tcp": on_off(net.nvme_tcp), "nvme.tls": net.tls, "nvme.iwarp": on_off(net.nvme_iwarp),
         "iwarp.crc": on_off(net.iwarp_crc), "discovery.rdma": net.listed,
         "nvme.profile": net.profile,
         "aoe.export": nsids_text(config.aoe.exports), "aoe.shelf": str(config.aoe.shelf),
@@ -320,7 +320,7 @@ def to_config(values: Values) -> config_block.Config:
         int(values["namespaces.count"]), int(values["namespaces.size"]),
         is_on("namespaces.4096"), values["nvme.profile"], is_on("mdns"),
         is_on("tcp.echo"), is_on("nvme.tcp"), is_on("nvme.iwarp"), is_on("iwarp.crc"),
-        values["discovery.rdma"])
+        values["discovery.rdma"], values["nvme.tls"])
     aoe = config_block.Aoe(nsids_of(values["aoe.export"]), int(values["aoe.shelf"]))
     return config_block.Config((port_of(values, 0), port_of(values, 1)), services=services,
                         network=net, aoe=aoe)

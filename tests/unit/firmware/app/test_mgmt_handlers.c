@@ -115,6 +115,10 @@ static void expect_refusal(const char *request, const char *arguments,
 
 /* ---- Hosts. */
 
+#define TLS_KEY                                                                \
+    "NVMeTLSkey-1:01:"                                                         \
+    "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyAl7OaH:"
+
 static void test_hosts_are_added_changed_and_removed(void **state)
 {
     (void)state;
@@ -123,14 +127,21 @@ static void test_hosts_are_added_changed_and_removed(void **state)
                   "");
     expect_answer("hosts", "",
                   "\"nqn\":\"" NQN "\",\"secret\":true,\"drive-secret\":false,"
+                  "\"tls-key\":false,"
                   "\"least-hash\":\"sha256\",\"least-group\":\"null\"");
     assert_null(strstr(answer, "DHHC"));
+    expect_answer("host-set", "\"nqn\":\"" NQN "\",\"tls-key\":\"" TLS_KEY "\"",
+                  "");
+    expect_answer("hosts", "", "\"tls-key\":true,");
+    assert_null(strstr(answer, "NVMeTLS"));
+    expect_answer("host-set", "\"nqn\":\"" NQN "\",\"tls-key\":\"\"", "");
     expect_answer("host-set",
                   "\"nqn\":\"" NQN "\",\"drive-secret\":\"" SECRET "\","
                   "\"least-hash\":\"sha384\",\"least-group\":\"ffdhe3072\"",
                   "");
     expect_answer("hosts", "",
-                  "\"secret\":true,\"drive-secret\":true,\"least-hash\":"
+                  "\"secret\":true,\"drive-secret\":true,\"tls-key\":false,"
+                  "\"least-hash\":"
                   "\"sha384\",\"least-group\":\"ffdhe3072\"");
     expect_answer("hosts-exclusive", "\"on\":true", "");
     expect_answer("hosts", "", "\"exclusive\":true");

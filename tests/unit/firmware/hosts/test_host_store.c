@@ -514,6 +514,32 @@ static void test_removed_secrets_do_not_stay_in_flash(void **state)
 
 /* Every changed byte of the header, and every byte of an entry whose CRC is
  * right, is judged without a crash. */
+/* Keys of TLS make entries longer; lists without one stay readable for older
+ * firmware. */
+static void test_keys_of_tls_are_kept_and_leave_the_flash(void **state)
+{
+    static const uint8_t key[32] = {0xc3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    unsigned int found_keys = 0;
+
+    (void)state;
+    make_list(HOSTS_MAX, 1);
+    list.entry[HOSTS_MAX - 1].tls_key.len = sizeof(key);
+    list.entry[HOSTS_MAX - 1].tls_key.hash = AUTH_SHA256;
+    memcpy(list.entry[HOSTS_MAX - 1].tls_key.bytes, key, sizeof(key));
+    assert_int_equal(host_store_write(&flash, &list), HOST_SAVED);
+    assert_list_in_force();
+    assert_int_equal(part[FLASH_HOSTS_A_ADDR + 8], 2);
+    assert_int_equal(host_store_repair(&flash, &list), HOST_REPAIR_NONE);
+    memset(&list.entry[HOSTS_MAX - 1].tls_key, 0, sizeof(struct auth_key));
+    assert_int_equal(host_store_write(&flash, &list), HOST_SAVED);
+    assert_list_in_force();
+    assert_int_equal(part[FLASH_HOSTS_A_ADDR + 8], 1);
+    for (size_t i = FLASH_HOSTS_A_ADDR; i + sizeof(key) < PART_BYTES; i++) {
+        found_keys += memcmp(part + i, key, sizeof(key)) == 0;
+    }
+    assert_int_equal(found_keys, 0);
+}
+
 static void test_impossible_values_are_not_read(void **state)
 {
     uint8_t buf[HOST_ENTRY_LEN], header[HOST_LIST_HEADER_LEN];

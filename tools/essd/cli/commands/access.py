@@ -44,11 +44,12 @@ def list_hosts(ctx: typer.Context, name: Name = "", as_json: AsJson = False) -> 
     show.note("only hosts on the list may connect" if found["exclusive"]
               else "every host may connect")
     table = Table(box=None, pad_edge=False)
-    for heading in ("host", "authenticates", "drive proves itself", "at least"):
+    for heading in ("host", "authenticates", "drive proves itself", "TLS key", "at least"):
         table.add_column(heading)
     for host in found["hosts"]:
         table.add_row(host["nqn"], "yes" if host["secret"] else "no",
                       "yes" if host["drive-secret"] else "no",
+                      "yes" if host.get("tls-key") else "no",
                       f"{host['least-hash']}, {host['least-group']}")
     if found["hosts"]:
         show.console.print(table)
@@ -61,6 +62,9 @@ def add(ctx: typer.Context, nqn: Nqn, name: Name = "",
                                  "prints it; - reads standard input.")] = "",
         drive_secret_file: Annotated[str, typer.Option(
             metavar="FILE", help="The same for the drive's secret towards the host.")] = "",
+        tls_key_file: Annotated[str, typer.Option(
+            metavar="FILE", help="File with the host's key of TLS, as nvme gen-tls-key "
+                                 "prints it, or \"none\" to remove it.")] = "",
         least_hash: Annotated[str, typer.Option(
             metavar="HASH", help="The weakest hash function that is accepted.")] = "",
         least_group: Annotated[str, typer.Option(
@@ -69,6 +73,7 @@ def add(ctx: typer.Context, nqn: Nqn, name: Name = "",
     from ...drive import access as core
     named = {"nqn": nqn, "secret": core.secret_of(secret_file),
              "drive-secret": core.secret_of(drive_secret_file),
+             "tls-key": core.tls_key_of(tls_key_file),
              "least-hash": least_hash or None, "least-group": least_group or None}
     core.change(drive_of(ctx, name),
                 {key: value for key, value in named.items() if value is not None})

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The handshakes of TLS, and who makes room for others. */
+#include <string.h>
+
+#include "firmware/tcp/tls_socket.h"
+
+/* ---- Room. */
+
+static unsigned int count_state(const struct tls_socket *socket,
+                                enum tls_conn_state state, const uint8_t *host)
+{
+    unsigned int count = 0;
+
+    for (unsigned int i = 0; i < TLS_CONNS; i++) {
+        const struct tls_conn *conn = &socket->conns[i];
+
+        count += conn->state == state &&
+                 (host == NULL ||
+                  memcmp(conn->peer.host, host, NVMF_ADDRESS_LEN) == 0);
+    }
+    return count;
+}
+
+static bool is_known(const struct tls_socket *socket,
+                     const struct tls_conn *conn)
+{
+    return conn->handshake != TLS_HANDSHAKES &&
+           socket->handshakes[conn->handshake].is_known;
+}
+
+/* Whether `a` is to make room rather than `b`: first those whose key is not
+ * known, then those of the address that has most, then the oldest. */
+static bool goes_first(const struct tls_socket *socket,
+                       const struct tls_conn *a, const struct tls_conn *b)
+{
+    unsigned int of_a, of_b;
+
+    if (is_known(socket, a) != is_known(socket, b)) {
+        return !is_known(socket, a);
+    }
+    of_a = count_state(socket, (enum tls_conn_state)a->state, a->peer.host);
+    of_b = count_state(socket, (enum tls_conn_state)b->state, b->peer.host);
+    return of_a != of_b ? of_a > of_b : a->since_us < b->since_us;
+}
+
+/* End one of the connections in a state, so that another one may enter it. */
+static void displace_one(struct tls_socket *socket, enum tls_conn_state state)
+{
+    struct tls_conn *victim = NULL;
+
+    for (unsigned int i = 0; i < TLS_CONNS; i++) {
+        struct tls_conn *conn = &socket->conns[i];
+
+        if (conn->state == state &&
+            (victim == NULL || goes_first(socket, conn, victim))) {
+            victim = conn;
+        }
+    }
+    ASSERT(victim != NULL);
+    socket->counters[TLS_COUNT_DISPLACED]++;
+    tls_conn_end(socket, victim);
+}
+
+void tls_make_room(struct tls_socket *socket, enum tls_conn_state state,
+                   unsigned int limit)
+{
+    if (count_state(socket, state, NULL) >= limit) {
+        displace_one(socket, state);
+    }
+}
+
+/* ---- Handshakes. */
+
+/* Whether an address has so many that none of others has to make room. */
+static bool has_most(const struct tls_socket *socket,
+                     const struct tls_conn *conn)
+{
+    return count_state(socket, TLS_CONN_SHAKING, conn->peer.host) >=
+           TLS_HANDSHAKES / 2;
+}
+
+void tls_conn_begin(struct tls_socket *socket, struct tls_conn *conn)
+{
+    const struct tls_server_config config = {
+        socket->config.crypto, socket->config.find_keys, socket->config.ctx};
+    uint8_t number = 0;
+
+    if (socket->open_count >= TLS_OPEN_MAX || has_most(socket, conn)) {
+        socket->counters[TLS_COUNT_REFUSED]++;
+        tls_conn_end(socket, conn);
+        return;
+    }
+    tls_make_room(socket, TLS_CONN_SHAKING, TLS_HANDSHAKES);
+    while (socket->handshakes[number].state != TLS_SERVER_IDLE) {
+        number++;
+    }
+    conn->handshake = number;
+    tls_conn_enter(socket, conn, TLS_CONN_SHAKING);
+    tls_server_start(&socket->handshakes[number], &config);
+}
+
+/* The handshake is over: NVMe/TCP gets the connection. */
+static void attach_nvme(struct tls_socket *socket, struct tls_conn *conn)
+{
+    const struct tls_server *server = &socket->handshakes[conn->handshake];
+    struct nvme_tcp *tcp = socket->config.nvme->config.tcp;
+    enum auth_hash hash = (enum auth_hash)server->hash;
+
+    memcpy(conn->hostnqn, server->identity.hostnqn, sizeof(conn->hostnqn));
+    tls_half_init(&conn->receives, socket->config.crypto, hash,
+                  &server->from_client);
+    tls_half_init(&conn->sends, socket->config.crypto, hash,
+                  &server->from_server);
+    if (socket->open_count >= TLS_OPEN_MAX) {
+        socket->counters[TLS_COUNT_REFUSED]++;
+        tls_conn_end(socket, conn);
+        return;
+    }
+    socket->counters[TLS_COUNT_HANDSHAKES]++;
+    conn->nvme = nvme_tcp_asked(tcp, conn->tid, &conn->peer);
+    if (conn->nvme == NVME_TCP_NONE) {
+        tls_conn_end(socket, conn);
+        return;
+    }
+    tls_conn_enter(socket, conn, TLS_CONN_OPEN);
+    nvme_tcp_established(tcp, conn->nvme);
+}
+
+/* Give bytes of the ring to the handshake.  @return whether it took any */
+static bool feed_handshake(struct tls_conn *conn, struct tls_server *server)
+{
+    uint32_t at = conn->read % NVME_TCP_RING_LEN;
+    uint32_t len =
+        MIN(conn->received - conn->read, (uint32_t)NVME_TCP_RING_LEN - at);
+    uint32_t taken = tls_server_take(server, conn->ring + at, len);
+
+    conn->read += taken;
+    conn->credit_due += taken;
+    return taken != 0;
+}
+
+/* A slice of the arithmetic ends the turn of this handshake. */
+static bool is_computing(const struct tls_server *server)
+{
+    return server->state == TLS_SERVER_PUBLIC ||
+           server->state == TLS_SERVER_SHARED;
+}
+
+static void end_handshake(struct tls_socket *socket, struct tls_conn *conn,
+                          const struct tls_server *server)
+{
+    if (server->state == TLS_SERVER_DONE) {
+        attach_nvme(socket, conn);
+    } else if (server->state == TLS_SERVER_FAILED) {
+        socket->counters[TLS_COUNT_FAILED]++;
+        tls_conn_enter(socket, conn, TLS_CONN_ENDING);
+        conn->wants_close = true;
+    }
+}
+
+bool tls_conn_shake(struct tls_socket *socket, struct tls_conn *conn)
+{
+    struct tls_server *server = &socket->handshakes[conn->handshake];
+    bool any = false;
+    bool goes_on = true;
+
+    while (goes_on) {
+        goes_on = false;
+        if (server->out_len != 0) {
+            if (!tls_conn_put(conn, server->out, server->out_len)) {
+                break; /* until the peer has acknowledged a record */
+            }
+            server->out_len = 0;
+        }
+        if (tls_server_step(server)) {
+            any = true;
+            goes_on = !is_computing(server) || server->out_len != 0;
+        } else if (feed_handshake(conn, server)) {
+            any = true;
+            goes_on = true;
+        }
+    }
+    if (server->out_len == 0) {
+        end_handshake(socket, conn, server);
+    }
+    return any;
+}

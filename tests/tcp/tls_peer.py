@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""NVMe/TCP behind TLS, over the kernel of this computer and with the TLS of OpenSSL.
+
+Runs toe_tap (the drive's firmware and hardware models in a process) as toe_peer.py does.  NVMe is
+written by hand here; TLS is that of `openssl s_client`, TCP the kernel's.  A host writes and reads
+through an I/O queue behind TLS; others do what is not allowed, and disturb nobody.
+"""
+import base64
+import hashlib
+import hmac
+import json
+import os
+import random
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import time
+import zlib
+
+from kernel_peer import LIMIT_S, SKIPPED, connect, main, run, wait_closed
+
+DRIVE = ("10.77.0.2", socket.AF_INET)
+PORT = 4420
+HOST = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-3333-4444-555555555555"
+DISCOVERY = "nqn.2014-08.org.nvmexpress.discovery"
+KEY = bytes(range(1, 33))
+BLOCK = 512
+ICREQ = struct.pack("<BBBBI", 0, 0, 128, 0, 128) + bytes(120)
+
+
+def key_text() -> str:
+    crc = zlib.crc32(KEY).to_bytes(4, "little")
+    return f"NVMeTLSkey-1:01:{base64.b64encode(KEY + crc).decode()}:"
+
+
+def expand(secret: bytes, label: bytes, context: bytes) -> bytes:
+    """HKDF-Extract and HKDF-Expand-Label with SHA-256, by RFC 5869 and RFC 8446."""
+    key = hmac.new(bytes(32), secret, "sha256").digest()
+    label = b"tls13 " + label
+    info = b"\0\x20" + bytes([len(label)]) + label + bytes([len(context)]) + context
+    return hmac.new(key, info + b"\1", hashlib.sha256).digest()
+
+
+class Tls:
+    """A connection by s_client, with the key for a subsystem."""
+
+    def __init__(self, subsystem: str, *options: str, key: bytes = KEY) -> None:
+        identity = f"NVMe0R01 {HOST} {subsystem}"
+        psk = expand(expand(key, b"HostNQN", HOST.encode()), b"nvme-tls-psk", identity.encode())
+        self.process = subprocess.Popen(
+            ["openssl", "s_client", "-connect", f"{DRIVE[0]}:{PORT}", "-tls1_3", "-psk", psk.hex(),
+             "-psk_identity", identity, *(options or ("-quiet",))],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.to, self.from_ = self.process.stdin, self.process.stdout
+
+    def sendall(self, data: bytes) -> None:
+        self.to.write(data)
+        self.to.flush()
+
+    def exactly(self, size: int) -> bytes:
+        data = self.from_.read(size)
+        assert len(data) == size, f"the stream ends after {len(data)} of {size} bytes"
+        return data
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate(timeout=LIMIT_S)
+
+
+class Refused(Exception):
+    """A command was not successful: SCT and SC."""
+
+
+class Queue:
+    """An NVMe queue on such a connection."""
+
+    def __init__(self, stream: Tls, subsystem: str, qid: int, cntlid: int = 0xffff,
+                 host: str = HOST) -> None:
+        self.stream = stream
+        stream.sendall(ICREQ)
+        assert stream.exactly(128)[:3] == b"\x01\0\x80"
+        data = bytearray(1024)
+        data[16:18] = struct.pack("<H", cntlid)
+        data[256:256 + len(subsystem)] = subsystem.encode()
+        data[512:512 + len(host)] = host.encode()
+        answer, _ = self.command(0x7f, capsule=bytes(data), at_4=b"\x01",
+                                 at_40=struct.pack("<HHHBxI", 0, qid, 31, 0, 0))
+        self.cntlid = struct.unpack("<H", answer[:2])[0]
+
+    def command(self, opcode: int, capsule: bytes = b"", write: bytes = b"", length: int = 0,
+                at_4: bytes = b"\0\0\0\0", at_40: bytes = b"") -> tuple[bytes, bytes]:
+        """Execute a command.  @return the first 8 bytes of the completion, and data"""
+        sqe = bytearray(64)
+        sqe[0:4] = struct.pack("<BBH", opcode, 0x40, 7)
+        sqe[4:4 + len(at_4)] = at_4
+        size = len(capsule or write) or length
+        in_capsule = bool(capsule)
+        sqe[24:40] = struct.pack("<QI3xB", 0, size, 0x01 if in_capsule else 0x5a)
+        sqe[40:40 + len(at_40)] = at_40
+        head = struct.pack("<BBBBI", 4, 0, 72, 72 if in_capsule else 0, 72 + len(capsule))
+        self.stream.sendall(head + sqe + capsule)
+        return self.answer(write)
+
+    def answer(self, write: bytes) -> tuple[bytes, bytes]:
+        data = b""
+        while True:
+            kind, flags, _, offset, plen = struct.unpack("<BBBBI", self.stream.exactly(8))
+            body = self.stream.exactly(plen - 8)
+            if kind == 5:
+                if body[14:16] != b"\0\0":
+                    raise Refused(struct.unpack("<H", body[14:16])[0] >> 1)
+                return body[:8], data
+            if kind == 9:       # R2T
+                cccid, ttag, at, size = struct.unpack("<HHII", body[:12])
+                part = write[at:at + size]
+                head = struct.pack("<BBBBIHHII4x", 6, 4, 24, 24, 24 + size, cccid, ttag, at, size)
+                self.stream.sendall(head + part)
+            else:
+                assert kind == 7, kind
+                data += body[offset - 8:]
+                if flags & 8:       # SUCCESS
+                    return bytes(8), data
+
+
+def subsystem_of(queue: Queue) -> str:
+    """From the discovery log; also what it says of TLS."""
+    def log(size: int) -> bytes:
+        return queue.command(2, length=size,
+                             at_40=struct.pack("<BBH", 0x70, 0, size // 4 - 1))[1]
+
+    enable(queue)
+    count = struct.unpack("<Q", log(1024)[8:16])[0]
+    entries = [log(1024 * (1 + count))[1024 * n:1024 * (n + 1)] for n in range(1, 1 + count)]
+    tcp = [e for e in entries if e[0] == 3]
+    assert tcp and all(e[768] == 2 and e[3] & 3 == 1 for e in tcp), "TLS 1.3, required"
+    return tcp[0][256:512].rstrip(b"\0").decode()
+
+
+def enable(queue: Queue) -> None:
+    queue.command(0x7f, at_4=b"\0", at_40=struct.pack("<B3xIQ", 0, 0x14, 0x460001))
+
+
+def transfer() -> str:
+    """Write and read 300 KiB through an I/O queue.  @return the subsystem's NQN"""
+    stream = Tls(DISCOVERY)
+    subsystem = subsystem_of(Queue(stream, DISCOVERY, 0))
+    stream.close()
+    admin_stream, io_stream = Tls(subsystem), Tls(subsystem)
+    admin = Queue(admin_stream, subsystem, 0)
+    enable(admin)
+    admin.command(9, at_40=struct.pack("<II", 7, 0))        # one I/O queue
+    queue = Queue(io_stream, subsystem, 1, admin.cntlid)
+    data = random.Random(1).randbytes(64 << 10)
+    for n in range(4):
+        queue.command(1, write=data, at_4=struct.pack("<I", 1),
+                      at_40=struct.pack("<QI", n * len(data) // BLOCK, len(data) // BLOCK - 1))
+    for n in range(4):
+        _, back = queue.command(2, length=len(data), at_4=struct.pack("<I", 1),
+                                at_40=struct.pack("<QI", n * len(data) // BLOCK,
+                                                  len(data) // BLOCK - 1))
+        assert back == data, f"{len(back)} bytes"
+    io_stream.close()
+    admin_stream.close()
+    return subsystem
+
+
+def ends(stream: Tls) -> str:
+    """What s_client says until the drive ends the connection."""
+    stream.process.wait(timeout=LIMIT_S)    # before its input ends
+    out, error = stream.process.communicate(timeout=LIMIT_S)
+    return (out + error).decode(errors="replace")
+
+
+def refusals(subsystem: str) -> None:
+    with connect(DRIVE, PORT) as sock:      # plain
+        sock.sendall(ICREQ)
+        try:
+            assert sock.recv(100) == b""
+        except ConnectionResetError:
+            pass
+    said = ends(Tls(subsystem, "-brief", key=bytes(32)))
+    assert "alert number 51" in said, said
+    stream = Tls(subsystem)     # the host of the key says that it is another one
+    try:
+        Queue(stream, subsystem, 0, host=HOST + "0")
+    except Refused as refused:
+        assert refused.args[0] & 0x7ff == 0x184, refused
+    else:
+        raise AssertionError("another host may use the key")
+    stream.close()
+    stream = Tls(subsystem, "-brief")       # KeyUpdate
+    stream.sendall(b"K\n")
+    said = ends(stream)
+    assert "unexpected message" in said, said
+
+
+def never_finished(subsystem: str) -> None:
+    """Many begin a handshake and do not go on; a host connects meanwhile."""
+    hello = b"\x16\x03\x01\x02\0\x01"
+    crowd = []
+    for n in range(120):
+        sock = socket.socket()
+        sock.bind((f"10.77.0.{100 + n}", 0))
+        sock.settimeout(LIMIT_S)
+        sock.connect((DRIVE[0], PORT))
+        sock.sendall(hello if n % 2 else b"")
+        crowd.append(sock)
+    begin = time.monotonic()
+    stream = Tls(subsystem)
+    Queue(stream, subsystem, 0)
+    assert time.monotonic() - begin < 3, "it waited for the others"
+    stream.close()
+    for sock in crowd:
+        try:
+            assert sock.recv(100) == b""
+        except ConnectionResetError:
+            pass
+        sock.close()
+
+
+def exercise() -> None:
+    subsystem = transfer()
+    refusals(subsystem)
+    never_finished(subsystem)
+    wait_closed()
+
+
+def inside(tool: str) -> None:
+    run("ip", "link", "set", "lo", "up")
+    own = {"TOE_TAP_TLS": "required", "TOE_TAP_HOST": HOST, "TOE_TAP_KEY": key_text()}
+    with subprocess.Popen([tool, "tap0", "tap1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True, env=os.environ | own) as process:
+        assert process.stdout is not None
+        try:
+            if process.stdout.readline() != "ready\n":
+                raise SystemExit("toe_tap did not start")
+            for port in range(2):
+                run("ip", "link", "set", f"tap{port}", "address", f"02:77:00:00:00:1{port}", "up")
+                run("ip", "addr", "add", f"10.{77 + port}.0.1/24", "dev", f"tap{port}")
+            for n in range(120):
+                run("ip", "addr", "add", f"10.77.0.{100 + n}/24", "dev", "tap0")
+            exercise()
+            out, _ = process.communicate(timeout=LIMIT_S)
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode != 0:
+        raise SystemExit(f"toe_tap failed with {process.returncode}")
+    counters = json.loads(out)
+    print({name: value for name, value in counters.items() if value})
+    for kind in ("connections", "half_open", "pages", "slots", "refused_commands"):
+        assert counters[kind] == 0, f"{kind}: {counters[kind]}"
+
+
+if __name__ == "__main__":
+    if shutil.which("openssl") is None:
+        print("tls_peer: skipped: there is no openssl")
+        sys.exit(SKIPPED)
+    sys.exit(main(__file__, inside))
