@@ -551,11 +551,6 @@ size_t nvme_tcp_bytes(void)
     return sizeof(struct nvme_tcp);
 }
 
-size_t nvme_tcp_request_bytes(void)
-{
-    return NVME_TCP_REQUESTS * nvmf_request_bytes();
-}
-
 void nvme_tcp_init(struct nvme_tcp *tcp, const struct nvme_tcp_config *config)
 {
     *tcp = (struct nvme_tcp){

@@ -12,6 +12,11 @@ static struct nvme_tcp_request *request_of(struct nvmf_transfer *nvmf)
     return nvmf->owner;
 }
 
+size_t nvme_tcp_request_bytes(void)
+{
+    return NVME_TCP_REQUESTS * nvmf_request_bytes();
+}
+
 void tcp_request_init(struct nvme_tcp *tcp)
 {
     uint8_t *memory = tcp->config.requests;

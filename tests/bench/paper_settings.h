@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a run of native_paper assumes: the array, the length of the run, and the
- * constants of a profile in tools/essd/bench/paper_profiles, which have the same
- * names there.
+ * constants of a profile in tools/essd/bench/paper_profiles, which have the
+ * same names there.
  */
 #ifndef ESSD_TESTS_BENCH_PAPER_SETTINGS_H
 #define ESSD_TESTS_BENCH_PAPER_SETTINGS_H
