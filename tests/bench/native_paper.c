@@ -9,7 +9,8 @@
  * Here frames take time too (firmware/native/cable.h).  First, the whole
  * namespace is written sequentially twice; then the sequential rows run.  After
  * random overwrites of the namespace, the random rows run.  What prepares the
- * flash takes no virtual time.  All data are zeros, which take no memory.
+ * flash takes no virtual time, unless overwrites_take_time is 1.  All data are
+ * zeros, which take no memory.
  *
  * Each row is measured once with the settings, and once more for each variant,
  * which changes some of them.  A row runs in a process of its own, a copy of
@@ -305,9 +306,9 @@ static void measure_rows(struct load *load,
 
 static void prepare_flash(struct load *load,
                           const struct load_workload *workload,
-                          uint64_t percent)
+                          uint64_t percent, bool is_timed)
 {
-    start_drive(load, false);
+    start_drive(load, is_timed);
     load_run(
         load, workload,
         (uint32_t)(load->span_bytes * percent / 100 / workload->len_bytes));
@@ -400,9 +401,10 @@ int main(int argc, char **argv)
     };
     nand_storage_init(&nand, &config);
     load->nand = &nand;
-    prepare_flash(load, &fill, 200);
+    prepare_flash(load, &fill, 200, false);
     measure_rows(load, sequential, variants, count);
-    prepare_flash(load, &overwrite, settings->overwrites_percent);
+    prepare_flash(load, &overwrite, settings->overwrites_percent,
+                  settings->overwrites_take_time != 0);
     measure_rows(load, at_random, variants, count);
     nand_storage_end(&nand);
     free(load);

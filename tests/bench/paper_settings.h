@@ -21,8 +21,9 @@ struct paper_settings {
     uint64_t blocks;
     uint64_t wordlines;
     uint64_t spare_percent;
-    uint64_t overwrites_percent; /* of the capacity, before random rows */
-    uint64_t warm_us;            /* of each row, before it is measured */
+    uint64_t overwrites_percent;   /* of the capacity, before random rows */
+    uint64_t overwrites_take_time; /* 1: the flash takes time meanwhile */
+    uint64_t warm_us;              /* of each row, before it is measured */
     uint64_t measure_us;
 
     uint64_t hosts; /* each with 63 commands outstanding; 1 to 4 */
