@@ -120,9 +120,13 @@ static const struct mgmt_argument fault_turn_arguments[] = {
     {"rule", JSON_NUMBER}, {"on", JSON_BOOL}, {0}};
 
 static const struct mgmt_argument host_set_arguments[] = {
-    {"nqn", JSON_STRING},          {"secret", JSON_STRING},
-    {"drive-secret", JSON_STRING}, {"least-hash", JSON_STRING},
-    {"least-group", JSON_STRING},  {0}};
+    {"nqn", JSON_STRING},
+    {"secret", JSON_STRING},
+    {"drive-secret", JSON_STRING},
+    {"tls-key", JSON_STRING},
+    {"least-hash", JSON_STRING},
+    {"least-group", JSON_STRING},
+    {0}};
 
 static const struct mgmt_argument host_remove_arguments[] = {
     {"nqn", JSON_STRING}, {0}};
