@@ -52,7 +52,7 @@ static void test_every_key_is_found_and_has_a_default(void **state)
     struct config_line line, found;
 
     (void)state;
-    assert_int_equal(config_text_count(), 1 + 2 * 13 + 4 * 3 + 26);
+    assert_int_equal(config_text_count(), 1 + 2 * 13 + 4 * 3 + 27);
     for (unsigned int i = 0; i < config_text_count(); i++) {
         config_text_get(&config, i, &line);
         assert_true(config_text_find(&config, line.key, &found, &error));
