@@ -376,3 +376,55 @@ void ftl_damage_spoil_sum(struct ftl *ftl, const struct ftl_request *request,
         }
     }
 }
+
+/* ---- Which units are in a sum. */
+
+bool ftl_rescue_is_plane_doubtful(const struct ftl *ftl,
+                                  const struct ftl_rescue *rescue, uint32_t die,
+                                  uint32_t plane)
+{
+    uint32_t block = rescue->flash.block;
+    uint8_t known =
+        ftl_good_planes(ftl, block, die) |
+        ftl->factory_planes[block * ftl->layout.geometry.dies + die];
+
+    return (known & BIT(plane)) == 0;
+}
+
+/*
+ * Whether two units of other dies, one of which is dead, may or may not be in
+ * the sum.  The second attempt leaves out both.  If they have the same number,
+ * the wrong sum looks right.  What is bad or dead is counted when the attempt
+ * has ended: another die may have died since the first attempt.
+ */
+static bool is_doubtful(const struct ftl *ftl, const struct ftl_rescue *rescue,
+                        uint32_t unit)
+{
+    uint32_t plane = rescue->saved[rescue->entry[unit]].plane;
+    uint32_t own = rescue->row % ftl->layout.geometry.dies;
+    bool has_dead = rescue->has_dead;
+    uint32_t count = 0;
+
+    for (uint32_t die = 0; die < ftl->layout.geometry.dies; die++) {
+        if (die != own &&
+            ftl_rescue_is_plane_doubtful(ftl, rescue, die, plane)) {
+            has_dead |= ftl->parity.dead_dies[die];
+            count++;
+        }
+    }
+    return has_dead && count > 1u + rescue->num_absent[unit];
+}
+
+bool ftl_rescue_has_right_members(const struct ftl *ftl,
+                                  const struct ftl_rescue *rescue,
+                                  uint32_t unit)
+{
+    uint32_t plane = rescue->saved[rescue->entry[unit]].plane;
+    uint32_t own = rescue->row % ftl->layout.geometry.dies;
+
+    /* A unit of a row that was not programmed yet is not in the sum, so it
+     * cannot be rebuilt. */
+    return rescue->is_of_accumulator
+               ? (rescue->members[own] & BIT(plane)) != 0
+               : rescue->parity[unit] == 1 && !is_doubtful(ftl, rescue, unit);
+}

@@ -88,10 +88,9 @@ struct ftl_rescue {
     bool is_lost[FTL_OP_UNITS];    /* another unit of the stripe is lost, too */
     bool has_erased[FTL_OP_UNITS]; /* another unit is erased, and its plane is
                                     * good */
-    /* Other units that hold something, or whose die is dead, and that may or
-     * may not be in the sum.  If two of them are missing and have the same
-     * number, a wrong sum looks right. */
-    uint8_t num_doubtful[FTL_OP_UNITS];
+    /* Units in bad planes of other dies that the first attempt has found
+     * erased, so that they are in no sum. */
+    uint8_t num_absent[FTL_OP_UNITS];
     /* With FTL_RESCUE_READABLE: how many other units were left out. */
     uint8_t num_left_out[FTL_OP_UNITS];
     uint8_t of_entry[FTL_OP_UNITS]; /* the unit that the request reads */
@@ -149,6 +148,16 @@ void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die);
 
 /* ---- ftl_rescue.c: using it */
 
+/* Whether a plane of another die is bad, or the die dead, and the plane may yet
+ * be in the sum: planes that the factory has marked are in no sum. */
+bool ftl_rescue_is_plane_doubtful(const struct ftl *ftl,
+                                  const struct ftl_rescue *rescue, uint32_t die,
+                                  uint32_t plane);
+/* Whether what was read is the sum of all other units of the stripe, as far as
+ * can be known. */
+bool ftl_rescue_has_right_members(const struct ftl *ftl,
+                                  const struct ftl_rescue *rescue,
+                                  uint32_t unit);
 /* Whether all units have been rebuilt, or were never programmed. */
 static inline bool ftl_rescue_is_complete(const struct ftl_rescue *rescue)
 {

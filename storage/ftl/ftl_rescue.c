@@ -119,7 +119,7 @@ static void begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
     rescue->has_lost_word = false;
     memset(rescue->num_left_out, 0, sizeof(rescue->num_left_out));
     if (rescue->attempt == FTL_RESCUE_ALL) {
-        memset(rescue->num_doubtful, 0, sizeof(rescue->num_doubtful));
+        memset(rescue->num_absent, 0, sizeof(rescue->num_absent));
     }
     rescue->is_of_accumulator = from != NULL;
     if (from != NULL) {
@@ -138,18 +138,21 @@ static void begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
     }
 }
 
-/* Whether a unit of a die may be in the sum. */
+/* Whether a unit of a die may be in the sum.  The first attempt also reads what
+ * no longer matters to it, to find out what is in no sum. */
 static bool is_wanted(const struct ftl *ftl, const struct ftl_rescue *rescue,
                       uint32_t unit)
 {
     uint32_t die = rescue->next_die;
     uint32_t plane = rescue->saved[rescue->entry[unit]].plane;
 
-    if (rescue->is_lost[unit]) {
-        return false;
-    }
     if (rescue->is_of_accumulator) {
-        return (rescue->members[die] & BIT(plane)) != 0;
+        return !rescue->is_lost[unit] &&
+               (rescue->members[die] & BIT(plane)) != 0;
+    }
+    if (rescue->is_lost[unit]) {
+        return rescue->attempt == FTL_RESCUE_ALL && rescue->has_dead &&
+               ftl_rescue_is_plane_doubtful(ftl, rescue, die, plane);
     }
     return rescue->attempt != FTL_RESCUE_GOOD ||
            (ftl_good_planes(ftl, rescue->flash.block, die) & BIT(plane)) != 0;
@@ -287,9 +290,11 @@ static void add_die(struct ftl *ftl, struct ftl_rescue *rescue,
         }
         rescue->has_erased[i] |= is_erased && !is_bad;
         rescue->has_dead |= status == FTL_FLASH_DEAD;
-        if (rescue->attempt == FTL_RESCUE_ALL && is_bad &&
-            (status == FTL_FLASH_DEAD || !is_erased)) {
-            rescue->num_doubtful[i]++;
+        if (rescue->attempt == FTL_RESCUE_ALL && status == FTL_FLASH_OK &&
+            is_erased &&
+            ftl_rescue_is_plane_doubtful(ftl, rescue, request->flash.die,
+                                         unit->plane)) {
+            rescue->num_absent[i]++;
         }
         if (status != FTL_FLASH_OK ||
             (unit->status == FTL_UNIT_UNCORRECTABLE && !is_bad)) {
@@ -330,16 +335,6 @@ static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
             kind->expects(ftl, request, entry, place, system));
 }
 
-/* Whether a unit is in the sum of the accumulator.  A unit of a row that was
- * not programmed yet is not in the sum, so it cannot be rebuilt. */
-static bool is_member(const struct ftl *ftl, const struct ftl_rescue *rescue,
-                      uint32_t unit)
-{
-    uint32_t plane = rescue->saved[rescue->entry[unit]].plane;
-
-    return (rescue->members[row_die(ftl, rescue->row)] & BIT(plane)) != 0;
-}
-
 /* Whether a unit could be rebuilt. */
 static bool is_rebuilt(const struct ftl *ftl, struct ftl_rescue *rescue,
                        uint32_t unit)
@@ -349,9 +344,7 @@ static bool is_rebuilt(const struct ftl *ftl, struct ftl_rescue *rescue,
 
     if (rescue->has_lost_word || rescue->is_lost[unit] ||
         rescue->has_erased[unit] ||
-        (rescue->has_dead && rescue->num_doubtful[unit] > 1) ||
-        (rescue->is_of_accumulator ? !is_member(ftl, rescue, unit)
-                                   : rescue->parity[unit] != 1)) {
+        !ftl_rescue_has_right_members(ftl, rescue, unit)) {
         return false;
     }
     ftl_system_mark_data(rescue->system[unit]);

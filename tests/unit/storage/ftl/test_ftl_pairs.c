@@ -1219,6 +1219,8 @@ static void test_runs_that_have_failed(void **state)
          * one that the mount erases first, and then a die dies. */
         "150:transfer.102+mountdeath.38",
         "11001203:mountdeath.28+cut.179",
+        /* The units of two dead dies have the same number. */
+        "30016009:mountdeath.42+damage.2+dead.29",
     };
 
     (void)state;
