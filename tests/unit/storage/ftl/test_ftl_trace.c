@@ -347,7 +347,7 @@ static void test_a_flush_waits_until_its_rows_are_on_flash(void **state)
  */
 static uint32_t check_victims(const struct record *record, enum ftl_cause cause)
 {
-    const struct trace_record *victim, *next;
+    const struct trace_record *victim, *next = NULL;
     uint32_t at = 0, count = 0;
 
     while ((victim = next_event(record, TRACE_FTL_VICTIM, &at)) != NULL) {
