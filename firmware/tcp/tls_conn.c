@@ -5,7 +5,10 @@
 #include "firmware/tcp/tls_socket.h"
 #include "lib/bytes.h"
 
-enum { CREDIT_MIN = NVME_TCP_RING_LEN / 4 };
+enum {
+    CREDIT_MIN = NVME_TCP_RING_LEN / 4,
+    RECORD_COST = 512, /* bytes that take as long as an empty record */
+};
 
 static bool has_room(const struct tls_socket *socket)
 {
@@ -208,7 +211,7 @@ static bool open_record(struct tls_socket *socket, struct tls_conn *conn,
         to += part;
         left -= part;
     }
-    note_work(socket, inner);
+    note_work(socket, inner + RECORD_COST);
     return tls_open_end(&conn->receives, crypto, tag);
 }
 

@@ -14,7 +14,7 @@ static unsigned int count_state(const struct tls_socket *socket,
     for (unsigned int i = 0; i < TLS_CONNS; i++) {
         const struct tls_conn *conn = &socket->conns[i];
 
-        count += conn->state == state &&
+        count += conn->state == state && !conn->wants_abort &&
                  (host == NULL ||
                   memcmp(conn->peer.host, host, NVMF_ADDRESS_LEN) == 0);
     }
@@ -51,7 +51,7 @@ static void displace_one(struct tls_socket *socket, enum tls_conn_state state)
     for (unsigned int i = 0; i < TLS_CONNS; i++) {
         struct tls_conn *conn = &socket->conns[i];
 
-        if (conn->state == state &&
+        if (conn->state == state && !conn->wants_abort &&
             (victim == NULL || goes_first(socket, conn, victim))) {
             victim = conn;
         }
@@ -153,6 +153,7 @@ static void end_handshake(struct tls_socket *socket, struct tls_conn *conn,
         attach_nvme(socket, conn);
     } else if (server->state == TLS_SERVER_FAILED) {
         socket->counters[TLS_COUNT_FAILED]++;
+        tls_make_room(socket, TLS_CONN_ENDING, TLS_ENDING_MAX);
         tls_conn_enter(socket, conn, TLS_CONN_ENDING);
         conn->wants_close = true;
     }

@@ -21,9 +21,11 @@ enum {
     TLS_OPEN_MAX = 64,    /* connections with a finished handshake */
     TLS_HANDSHAKES = 8,   /* at once */
     TLS_WAITING_MAX = 32, /* whose first byte has not come */
+    TLS_ENDING_MAX = 24,  /* refused ones that wait for their peers' FIN */
     /* The others are those that the engine has not opened yet, whose peers may
      * have forged their addresses, and those that are being ended. */
-    TLS_CONNS = TLS_OPEN_MAX + TLS_HANDSHAKES + TLS_WAITING_MAX + 56,
+    TLS_CONNS =
+        TLS_OPEN_MAX + TLS_HANDSHAKES + TLS_WAITING_MAX + TLS_ENDING_MAX + 32,
 
     TLS_TX_SLOTS = 4,
     TLS_TX_CONTENT = 8192, /* bytes in a record that the drive sends */
