@@ -14,6 +14,7 @@ import pytest
 
 from essd.cockpit import guard, rules
 from essd.drive import fault_rules
+from essd.observe import metrics
 
 NODE = shutil.which("node") or shutil.which("nodejs")
 PAGE = Path(guard.__file__).parent
@@ -141,13 +142,41 @@ def test_a_critical_warning_is_shown_in_red_though_no_media_error_was_counted() 
     assert "spare, reliability" in smart[0] and smart[1] == "figure bad"
     assert media == "figure plain"
     assert verdict == ["1 problem", "verdict bad"]
-    assert "drive: SMART warns: spare, reliability" in problems
+    assert ("drive: SMART warns: spare flash is nearly used up, medium or a sensor is not "
+            "reliable") in problems
     smart, verdict = page(
         f"take_event({event()}, 0)",
         f"[[{figure('SMART')}.textContent, {figure('SMART')}.className], "
         "[found.verdict.textContent, found.verdict.className]]")
     assert "no critical warning" in smart[0] and smart[1] == "figure good"
     assert verdict == ["Nothing is wrong", "verdict good"]
+
+
+def test_each_critical_warning_has_words() -> None:
+    assert set(page("Object.keys(WARNING_WORDS)")) | {"spare"} == set(metrics.WARNINGS.values())
+    counters = DRIVE["counters"] | {"flash": {"failed-blocks": 7, "spare-percent": 0}}
+    shown = event(warnings=["spare", "read-only"], counters=counters)
+    smart, problems = page(f"take_event({shown}, 0)",
+                           f"[{figure('SMART')}.textContent, found.problems.textContent]")
+    words = "spare flash is used up, drive takes no more writes"
+    assert words in smart and "critical warning: spare, read-only" in smart
+    assert f"drive: SMART warns: {words}" in problems
+
+
+def test_the_threshold_of_the_spare_is_that_of_the_firmware() -> None:
+    base = Path(__file__).parents[2] / "nvmeof" / "target" / "base" / "base.h"
+    found = re.search(r"SPARE_THRESHOLD_PERCENT = (\d+)", base.read_text(encoding="utf-8"))
+    assert found is not None
+    assert page(f"take_event({event()}, 0)", "SPARE_THRESHOLD") == int(found[1])
+    assert f"left; SMART warns below {found[1]}%" in page(
+        f"take_event({event()}, 0)", f"{figure('Spare')}.textContent")
+
+
+def test_the_header_says_how_the_processors_run() -> None:
+    text, title = page(f"take_event({frame_of(accel='tcg')}, 0)",
+                       "[found.about.textContent, found.about.attributes.title]")
+    assert text.startswith("emulated (TCG), ") and "emulates the processors" in title
+    assert page(f"take_event({event()}, 0)", "found.about.textContent").startswith("KVM, ")
 
 
 def test_the_counters_of_the_flash_are_shown() -> None:
@@ -205,6 +234,59 @@ def test_a_dead_die_is_red_wherever_it_shows() -> None:
     assert dies == [["channel 0 die 0", ""], ["channel 0 die 1", ""],
                     ["channel 1 die 0: dead", "bad"], ["channel 1 die 1", ""]]
     assert inside == ["die", "die", "die dead", "die"]
+
+
+@pytest.mark.parametrize(("dead", "errors", "loss", "blocks"), [
+    ([], 0, "", "7 blocks of the flash have failed"),
+    ([2], 0, "No read of a host has failed: the contents of the dead die are rebuilt from parity.",
+     "have failed, including those of the dead die"),
+    ([1, 2], 0, "No read of a host has failed so far, but with more than one dead die",
+     "have failed, including those of the dead dies"),
+    ([2], 3, "3 commands of hosts have failed because of the medium: data may be lost.",
+     "have failed, including those of the dead die")])
+def test_a_dead_die_says_what_is_known_of_the_data(
+        dead: list[int], errors: int, loss: str, blocks: str) -> None:
+    shown = event(**{"flash-map": FLASH | {"dead-dies": dead},
+                     "counters": DRIVE["counters"] | {"media-errors": errors}})
+    text, is_hidden, media = page(
+        f"take_event({shown}, 0)",
+        f"[found.loss.textContent, found.loss.hidden, {figure('Media errors')}.textContent]")
+    assert text.startswith(loss) and is_hidden == (loss == "")
+    assert media.strip().endswith(blocks)
+    # Nobody knows of the data of a drive that says nothing.
+    assert page(f"take_event({shown}, 0)", "sources[0].onerror()", "found.loss.hidden") is True
+
+
+STATE = "[found.picture.drive.texts[1].textContent, found.picture.drive.texts[1].className]"
+
+
+def test_a_drive_with_problems_does_not_merely_run() -> None:
+    ill = event(warnings=["temperature"])
+    assert page(f"take_event({event()}, 0)", STATE) == ["running", "state end good"]
+    assert page(f"take_event({ill}, 0)", STATE) == ["running, with problems", "state end bad"]
+
+
+@pytest.mark.parametrize(("width", "names"), [
+    (300, ["channel 0", "channel 1", "die 0", "die 1"]),
+    (120, ["ch 0", "ch 1", "die 0", "die 1"]), (80, ["0", "1", "die 0", "die 1"])])
+def test_columns_and_rows_of_dies_have_names_that_fit(width: int, names: list[str]) -> None:
+    assert page(f"take_event({event(**{'flash-map': FLASH})}, 0)",
+                "const flash = found.picture.boxes.kept.get('flash')",
+                f"draw_box(flash, {{x: 0, y: 0, w: {width}, h: 150}}, "
+                "say_flash(last_event.frame, 'drive'))",
+                "flash.labels.children.map((one) => one.textContent)") == names
+
+
+@pytest.mark.parametrize(("width", "words"), [(200, "10 commands in flight"),
+                                              (120, "10 in flight")])
+def test_the_commands_in_flight_are_called_so_where_that_fits(width: int, words: str) -> None:
+    pairs = {"rows": [{"in-flight": 10}], "more": False}
+    assert page(f"take_event({event()}, 0)",
+                f"last_event.frame.drives.drive['queue-pairs'] = {json.dumps(pairs)}",
+                "const firmware = found.picture.boxes.kept.get('firmware')",
+                f"draw_box(firmware, {{x: 0, y: 0, w: {width}, h: 76}}, "
+                "say_inside(last_event.frame, 'drive')[1])",
+                "firmware.texts[2].textContent") == words
 
 
 def test_many_dead_dies_are_one_problem() -> None:
@@ -302,6 +384,9 @@ def fleet(count: int, **one: Any) -> str:
 def test_one_drive_has_no_row_of_drives() -> None:
     assert page(f"take_event({event()}, 0)",
                 "[found['fleet-section'].hidden, chosen]") == [True, "drive"]
+    key = "found['key-towards'].textContent"
+    assert page(f"take_event({event()}, 0)", key) == "━ towards the drive"
+    assert page(f"take_event({fleet(2)}, 0)", key) == "━ towards the drives"
 
 
 def test_of_several_drives_the_row_says_which_one_is_ill_and_one_is_chosen() -> None:
@@ -324,7 +409,8 @@ def test_a_switch_says_what_the_cable_of_a_host_carries() -> None:
         "flow write level4", "flow read level1"]
 
 
-@pytest.mark.parametrize(("width", "words"), [(140, ""), (400, "SMART warns: spare")])
+@pytest.mark.parametrize(("width", "words"), [
+    (140, ""), (400, "SMART warns: spare flash is nearly used up")])
 def test_a_small_box_has_whole_words_or_its_mark_alone(width: int, words: str) -> None:
     title, line, mark = page(
         f"take_event({fleet(3, warnings=['spare'])}, 0)",

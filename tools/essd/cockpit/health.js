@@ -61,6 +61,32 @@ function show_fleet(frame) {
 
 /* ---- The chosen drive's health. */
 
+/* What media errors are, and which blocks have failed: a dead die's count among them. */
+function media_note(flash, dead) {
+    const failed = flash ? flash["failed-blocks"] : 0;
+    const blocks = `${of_number(failed, "block")} of the flash ${failed === 1 ? "has" : "have"} ` +
+        "failed" + (dead.length === 0 ? ""
+            : `, including those of the dead ${dead.length === 1 ? "die" : "dies"}`);
+
+    return "failed reads and writes of hosts" + (flash ? `; ${blocks}` : "");
+}
+
+/* What a dead die means for the data, as far as the page knows it. */
+function words_of_loss(drive) {
+    const dead = dead_dies_of(drive).length, errors = drive.counters["media-errors"];
+
+    if (!drive.is_live || dead === 0 || !is_known(errors)) {
+        return "";
+    }
+    if (errors !== 0) {
+        return `${of_number(errors, "command")} of hosts ${errors === 1 ? "has" : "have"} failed ` +
+            "because of the medium: data may be lost.";
+    }
+    return dead === 1 ? "No read of a host has failed: the contents of the dead die are rebuilt " +
+        "from parity. Another failure may lose data."
+        : "No read of a host has failed so far, but with more than one dead die data may be lost.";
+}
+
 function figures_of(frame, name) {
     const drive = drive_of(frame, name), flash = drive.counters.flash;
     const warnings = drive.warnings, dead = dead_dies_of(drive);
@@ -72,15 +98,16 @@ function figures_of(frame, name) {
     const unknown = drive.is_live ? "" : "off";
 
     return [
-        {name: "SMART", value: !warnings ? DASH : warnings.length ? warnings.join(", ") : "OK",
-         note: !warnings ? "no answer" : warnings.length ? "critical warning"
-             : "no critical warning",
+        {name: "SMART", value: !warnings ? DASH : warning_words(drive) || "OK",
+         note: !warnings ? "no answer" : warnings.length
+             ? `critical warning: ${warnings.join(", ")}` : "no critical warning",
          style: !warnings ? "off" : warnings.length ? "bad" : "good", is_word: true},
         ...(flash ? [
             {name: "Dead dies", value: dead.length ? whole_number(dead.length) : "none",
              note: dead.join(", ") || "all dies work", style: dead.length ? "bad" : unknown ||
                  "good"},
-            {name: "Spare", value: percent(spare), note: "of the spare flash is left",
+            {name: "Spare", value: percent(spare),
+             note: `of the spare flash is left; SMART warns below ${percent(SPARE_THRESHOLD)}`,
              share: spare, style: has("spare") ? "bad" : spare < 50 ? "warn" : unknown || "good"},
             {name: "Write amplification", value: is_known(amplification)
                 ? format_of({maximumFractionDigits: 2}).format(amplification) : DASH,
@@ -90,8 +117,7 @@ function figures_of(frame, name) {
          note: is_known(hottest) ? "the hottest sensor" : "no sensor answers",
          style: has("temperature") ? "bad" : unknown || "plain"},
         {name: "Media errors", value: short_number(counters["media-errors"]),
-         note: flash ? `${of_number(flash["failed-blocks"], "block")} of the flash ` +
-             `${flash["failed-blocks"] === 1 ? "has" : "have"} failed` : "over the drive's life",
+         note: media_note(flash, dead),
          style: counters["media-errors"] ? "warn" : unknown || "plain"}];
 }
 
@@ -100,9 +126,9 @@ function make_figure(name) {
 
     make("h3", "", figure).textContent = name;
     figure.value = make("div", "big", figure);
+    figure.note = make("div", "facts", figure);
     figure.bar = make("div", "bar", figure);
     figure.bar.inner = make("i", "", figure.bar);
-    figure.note = make("div", "facts", figure);
     return figure;
 }
 
@@ -111,6 +137,8 @@ function show_health(frame) {
 
     by_id("health").hidden = !chosen;
     set_text(by_id("health-of"), chosen ? `Health of ${chosen}` : "Health");
+    set_text(by_id("loss"), chosen ? words_of_loss(drive_of(frame, chosen)) : "");
+    by_id("loss").hidden = by_id("loss").textContent === "";
     keep_children(by_id("figures"), found.map((one) => one.name), make_figure).forEach(
         (figure, i) => {
             const one = found[i];

@@ -5,6 +5,10 @@
  */
 "use strict";
 
+const ACCELERATORS = {          // of QEMU: the word that is shown, and what it means
+    tcg: ["emulated (TCG)", "QEMU emulates the processors of the drives and hosts (TCG)"],
+    kvm: ["KVM", "QEMU runs code of the drives and hosts on this machine's processor (KVM)"]};
+
 /* ---- Events and actions. */
 
 function say(text) {
@@ -62,7 +66,10 @@ function take_frame(event) {
 
     document.title = `essd ${frame.name}`;
     set_text(by_id("name"), frame.name);
-    set_text(by_id("about"), `${frame.accel}, ${clock(frame.time)}`);
+    const [accel, meaning] = ACCELERATORS[frame.accel] || [frame.accel, ""];
+
+    set_text(by_id("about"), `${accel}, ${clock(frame.time)}`);
+    set_all(by_id("about"), {title: `${meaning}; the time is that of the last values`});
     show_frame(event);
     show_charts(frame, event.sampling);
     show_rules(event);

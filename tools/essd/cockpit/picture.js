@@ -11,6 +11,8 @@ const FLOW_BYTES = 2000;        // a second: less is not shown to move (keep-ali
 const FLOW_LEVELS = 5;          // of width and speed, each for ten times as much
 const SMALL_LEAST = 16;         // letters of a small box's reason, if it has to be shortened
 const LETTER = 6.4;             // pixels of a letter of the small text, at most on average
+const LABEL_LETTER = 6;         // the same of the labels of dies
+const LABEL_HEIGHT = 10;        // pixels of a row of dies that has a label
 const SYMBOLS = {good: "✓", warn: "!", bad: "✕", off: "○", plain: ""};
 
 function level_of(rate) {
@@ -77,7 +79,8 @@ function say_inside(frame, name) {
         {key: "firmware", title: "Firmware", href: "#controllers", style,
          lines: drive.is_live
              ? of_number(status.controllers || 0, "controller") : "no answer",
-         more: drive.is_live ? `${whole_number(waiting)} in flight` : ""}];
+         more: drive.is_live ? `${of_number(waiting, "command")} in flight` : "",
+         brief: `${whole_number(waiting)} in flight`}];
 }
 
 function say_flash(frame, name) {
@@ -101,6 +104,7 @@ function make_box(key) {
     link.mark = make_svg("text", {"class": "mark", "aria-hidden": "true"}, link);
     link.texts = [0, 1, 2, 3].map((n) => make_svg("text", {"class": n ? "line" : "title"}, link));
     link.dies = make_svg("g", {}, link);
+    link.labels = make_svg("g", {"aria-hidden": "true"}, link);
     link.dataset.key = key;
     return link;
 }
@@ -138,7 +142,10 @@ function draw_box(link, box, said) {
         return;
     }
     put_text(line, box.x + 12, box.y + 43, shorten(said.lines, inner), "line");
-    put_text(more, box.x + 12, box.y + 61, shorten(said.more || "", inner), "line");
+    // Less exact words stand where the others would be cut.
+    const long = said.more || "", is_cut = shorten(long, inner) !== long;
+
+    put_text(more, box.x + 12, box.y + 61, shorten(is_cut && said.brief || long, inner), "line");
     put_text(last, 0, 0, "", "line");
 }
 
@@ -159,19 +166,43 @@ function draw_port(link, box, said) {
              "line read");
 }
 
+/* The longest of the words that fit into so many pixels, or "". */
+function fitting(width, ...words) {
+    return words.find((text) => text.length * LABEL_LETTER <= width) || "";
+}
+
+/* Names of the columns and rows of dies, where there is room for them. */
+function draw_labels(link, {edge, left, top, w, h, gap}, {channels, dies}) {
+    const keys = [...Array(channels + dies).keys()];
+
+    keep_children(link.labels, keys, () => make_svg("text", {})).forEach((label, n) => {
+        const die = n - channels;
+
+        if (n < channels) {
+            put_text(label, left + n * (w + gap) + w / 2, top - 5,
+                     fitting(w, `channel ${n}`, `ch ${n}`, `${n}`), "label column");
+        } else {
+            put_text(label, edge, top + die * (h + gap) + h / 2 + 3.5,
+                     h < LABEL_HEIGHT ? "" : `die ${die}`, "label");
+        }
+    });
+}
+
 function draw_flash(link, box, said) {
     const {channels, dies} = said.layout, [, aside, caption] = link.texts;
     const room = box.w - 24, gap = channels > 12 ? 2 : 4;
-    const top = box.y + 36, height = box.h - 36 - 34;
-    const w = channels ? (room - (channels - 1) * gap) / channels : 0;
+    const top = box.y + 49, height = box.h - 49 - 34;
+    const names = LABEL_LETTER * `die ${dies - 1}`.length + 2, left = box.x + 12 + names;
+    const w = channels ? (room - names - (channels - 1) * gap) / channels : 0;
     const h = channels ? Math.min(40, (height - (dies - 1) * gap) / dies) : 0;
     const cells = keep_children(link.dies, [...Array(channels * dies).keys()],
                                 () => make_svg("rect", {rx: 3}));
 
     put_text(aside, box.x + box.w - 30, box.y + 23, said.aside, "line end");
     cells.forEach((cell, n) => set_all(cell, {
-        x: box.x + 12 + Math.floor(n / dies) * (w + gap), y: top + (n % dies) * (h + gap),
+        x: left + Math.floor(n / dies) * (w + gap), y: top + (n % dies) * (h + gap),
         width: w, height: h, "class": said.numbers.has(n) ? "die dead" : "die"}));
+    draw_labels(link, {edge: box.x + 12, left, top, w, h, gap}, said.layout);
     const words = said.dead.length === 0
         ? channels ? `${channels} channels, ${of_number(channels * dies, "die")}` : ""
         : `✕ ${said.dead.length === 1 ? `${said.dead[0]} is dead`
@@ -186,6 +217,9 @@ function draw_drive(group, box, frame, name, is_wide) {
     const part = frame.parts[name], state = state_of(part), drive = drive_of(frame, name);
     const status = drive.status || {}, texts = group.texts;
     const bad = problems_of_drive(frame, name).some((one) => one.style === "bad");
+    if (bad && state.style === "good") {
+        [state.text, state.style] = [`${state.text}, with problems`, "bad"];
+    }
     const facts = [status.model, status.serial && `serial ${status.serial}`,
                    drive.is_live && status["uptime-ms"] && `up ${duration(status["uptime-ms"])}`];
 
@@ -344,6 +378,10 @@ function show_picture(frame) {
     if (!svg.boxes) {
         make_picture(svg);
     }
+    const whose = drives_of(frame).length === 1 ? "drive" : "drives";
+
+    set_text(by_id("key-towards"), `━ towards the ${whose}`);
+    set_text(by_id("key-from"), `━ from the ${whose}`);
     const width = Math.max(300, svg.parentElement.clientWidth);
     const layout = layout_picture(frame, width), said = boxes_of(frame);
 

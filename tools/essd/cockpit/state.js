@@ -3,6 +3,12 @@
 "use strict";
 
 const DEAD_NAMED = 3;           // dead dies of a drive that are named one by one
+const SPARE_THRESHOLD = 10;     // percent; SMART warns if less of the spare flash is left
+const WARNING_WORDS = {
+    "temperature": "temperature is outside its limits",
+    "reliability": "medium or a sensor is not reliable",
+    "read-only": "drive takes no more writes",
+    "volatile-memory": "capacitors cannot save the memory"};
 const seen = new Map();         // the last answer of each drive, by its name
 let chosen = "";                // the drive that picture, charts and health are of
 
@@ -75,6 +81,16 @@ function dead_dies_of(drive) {
     return flash ? flash["dead-dies"].map((number) => die_name(number, flash.dies)) : [];
 }
 
+/* SMART's critical warnings in words, for somebody who does not know its terms. */
+function warning_words(drive) {
+    const flash = drive.counters.flash || {};
+
+    return (drive.warnings || []).map((warning) => warning !== "spare"
+        ? WARNING_WORDS[warning] || warning
+        : flash["spare-percent"] === 0 ? "spare flash is used up"
+            : "spare flash is nearly used up").join(", ");
+}
+
 /* "port 1 of drive"; of an end outside, its name. */
 function end_of(frame, text) {
     const at = text.lastIndexOf(":"), part = text.slice(0, at);
@@ -100,7 +116,7 @@ function problems_of_drive(frame, name) {
         add("bad", `${name}: ${dead.length} of ${channels * dies} dies are dead`, "#flash");
     }
     if ((drive.warnings || []).length !== 0) {
-        add("bad", `${name}: SMART warns: ${drive.warnings.join(", ")}`, "#health");
+        add("bad", `${name}: SMART warns: ${warning_words(drive)}`, "#health");
     }
     if (part.state !== "running" || part.halted) {
         const state = state_of(part);
