@@ -97,8 +97,15 @@ static bool socket_release(void *ctx, uint32_t id)
 static void bed_init(void)
 {
     struct nvme_tcp_config config = {
-        .socket = {&bed, socket_accept, socket_reject, socket_send,
-                   socket_credit, socket_close, socket_abort, socket_release},
+        /* Without `follow`: the transport checks every PDU itself. */
+        .socket = {.ctx = &bed,
+                   .accept = socket_accept,
+                   .reject = socket_reject,
+                   .send = socket_send,
+                   .credit = socket_credit,
+                   .close = socket_close,
+                   .abort = socket_abort,
+                   .release = socket_release},
     };
 
     bed.fake = fake_new();

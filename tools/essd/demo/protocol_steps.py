@@ -36,7 +36,7 @@ PROTOCOLS = ("NVMe/RoCE", "NVMe/iWARP", "NVMe/TCP", "AoE")
 def problem() -> str:
     """Why there is no such host on this computer; "" if it runs."""
     if not uml_build.is_built():
-        return "user-mode Linux is not built; ./essd up --host-kind uml builds it"
+        return "user-mode Linux is not built (docs/hosts.md)"
     try:
         uml.check(uml_build.ensure(lambda text: None),
                   guest_build.ensure_guest(lambda text: None))
