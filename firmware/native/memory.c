@@ -8,10 +8,18 @@
 
 enum { PAGE = 4096, ALIGN = 64, HUGE_PAGE = 2 << 20 };
 
+/* LeakSanitizer's: it looks for pointers to the heap in these regions, too.
+ * NULL in programs without it. */
+__attribute__((weak)) void __lsan_register_root_region(const void *start,
+                                                       size_t len_bytes);
+__attribute__((weak)) void __lsan_unregister_root_region(const void *start,
+                                                         size_t len_bytes);
+
 /* What stands before the memory. */
 struct mapping {
     void *start;
     size_t len_bytes;
+    size_t root_bytes; /* in which there may be pointers */
 };
 
 _Static_assert(sizeof(struct mapping) <= ALIGN, "it fits before the memory");
@@ -47,9 +55,13 @@ void *native_memory_get_sparse(size_t len_bytes)
 void *native_memory_get(size_t len_bytes)
 {
     uint8_t *memory = native_memory_get_sparse(len_bytes);
-    const struct mapping *mapping = (struct mapping *)(void *)(memory - ALIGN);
+    struct mapping *mapping = (struct mapping *)(void *)(memory - ALIGN);
 
     native_memory_use_huge_pages(mapping->start, mapping->len_bytes);
+    if (__lsan_register_root_region != NULL) {
+        mapping->root_bytes = len_bytes;
+        __lsan_register_root_region(memory, len_bytes);
+    }
     return memory;
 }
 
@@ -61,5 +73,8 @@ void native_memory_free(void *memory)
         return;
     }
     mapping = *(struct mapping *)(void *)((uint8_t *)memory - ALIGN);
+    if (mapping.root_bytes != 0) {
+        __lsan_unregister_root_region(memory, mapping.root_bytes);
+    }
     ASSERT(munmap(mapping.start, mapping.len_bytes) == 0);
 }

@@ -19,7 +19,8 @@
  */
 void *native_memory_get(size_t len_bytes);
 
-/** The same in small pages, for memory of which little is used. */
+/** The same in small pages, for memory of which little is used, and in which
+ * there are no pointers to the heap: LeakSanitizer does not look there. */
 void *native_memory_get_sparse(size_t len_bytes);
 
 /** Release what these functions have returned; NULL is allowed. */

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,4 +57,23 @@ static void test_a_write_next_to_the_end_of_native_memory_faults(void **state)
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGSEGV);
     native_memory_free((void *)(uintptr_t)memory);
+}
+
+/* NULL in programs without LeakSanitizer. */
+__attribute__((weak)) int __lsan_do_recoverable_leak_check(void);
+
+static void test_what_only_native_memory_points_to_is_no_leak(void **state)
+{
+    void **memory;
+
+    (void)state;
+    if (__lsan_do_recoverable_leak_check == NULL) {
+        print_message("this program has no LeakSanitizer\n");
+        skip();
+    }
+    memory = native_memory_get(LEN);
+    memory[1] = malloc(OTHER_LEN);
+    assert_int_equal(__lsan_do_recoverable_leak_check(), 0);
+    free(memory[1]);
+    native_memory_free(memory);
 }
