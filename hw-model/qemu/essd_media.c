@@ -24,11 +24,9 @@
  * cache and flushes the medium, so that a saved state holds no data.  A reset
  * keeps the cache.
  *
- * Everything runs under the big lock, in the main loop; the work that a
- * register write starts runs directly after the write, in the hart's thread.
- * This saves waking the main loop for each doorbell; a write that fits into the
- * cache is complete when the hart continues.  The block layer reads and writes
- * DRAM directly.
+ * Everything runs under the big lock, in the threads that essd_data.h names.  A
+ * write that fits into the cache is complete when the hart continues after the
+ * doorbell.  The block layer reads and writes DRAM directly.
  *
  * Not modelled: see the list in the guide; changes of the drive's size.  Writes
  * to DRAM are not logged as dirty, so a machine must be stopped before it is

@@ -25,8 +25,7 @@
  * and loads only over a file of this generation; the state of a machine without
  * an array loads only into one without an array.
  *
- * Everything runs under the big lock, in the main loop; the work that a
- * register write starts runs directly after the write, in the hart's thread.
+ * Everything runs under the big lock, in the threads that essd_data.h names.
  * The block layer reads and writes DRAM directly.
  *
  * Not modelled: see the list in the guide.  Writes to DRAM are not logged as

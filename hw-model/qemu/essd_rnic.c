@@ -12,10 +12,8 @@
  *  + links "port0", "port1": the ports, which call the functions of essd_rnic.h
  *  + the TCP offload engine gives it the streams of iWARP, by the same header
  *
- * Everything runs under the big lock, in the main loop, and only while the
- * machine runs.  The work that a register write starts runs directly after the
- * write, in the hart's thread, which saves waking the main loop for each
- * doorbell.
+ * Everything runs under the big lock, in the threads that essd_data.h names,
+ * and only while the machine runs.
  *
  * Not modelled: DMA to anything other than DRAM; dirty logging of writes to
  * DRAM, so a machine must be stopped before it is saved or migrated.

@@ -2,7 +2,7 @@
 /*
  * essd-rnic: what the machine and the ports use of the RNIC's wrapper.
  *
- * All of it runs in the main loop.
+ * All of it runs under the big lock, in the threads that essd_data.h names.
  */
 #ifndef ESSD_HW_QEMU_RNIC_H
 #define ESSD_HW_QEMU_RNIC_H

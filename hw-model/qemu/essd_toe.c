@@ -12,9 +12,8 @@
  *  + link "rnic": the RDMA engine whose iWARP uses the connections; realized
  *    before this device; default: none
  *
- * Everything runs under the big lock, in the main loop, and only while the
- * machine runs.  The work that a register write starts runs directly after the
- * write, in the hart's thread.
+ * Everything runs under the big lock, in the threads that essd_data.h names,
+ * and only while the machine runs.
  *
  * Not modelled: DMA to anything other than DRAM; saved connections: those of a
  * loaded machine have ended.

@@ -3,7 +3,7 @@
  * essd-toe: what the machine and link aggregation use of the TCP offload
  * engine's wrapper.
  *
- * All of it runs in the main loop.
+ * All of it runs under the big lock, in the threads that essd_data.h names.
  */
 #ifndef ESSD_HW_QEMU_TOE_H
 #define ESSD_HW_QEMU_TOE_H
