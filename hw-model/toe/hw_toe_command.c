@@ -204,7 +204,9 @@ static enum toe_status run_credit(struct hw_toe *toe, const uint8_t *cmd,
         return TOE_BAD_ARGUMENT;
     }
     conn->credited += len;
-    if (conn->state == TOE_SLOT_OPEN) {
+    /* net/tcp did not take the segment in which a word was lost, of which
+     * firmware may have the first bytes. */
+    if (conn->state == TOE_SLOT_OPEN && !conn->is_lost) {
         tcp_consume(toe->tcp, conn->id, len, now_us);
     }
     return TOE_OK;

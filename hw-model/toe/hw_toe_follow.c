@@ -141,6 +141,9 @@ void hw_toe_follow_settle(struct hw_toe *toe, const struct hw_toe_conn *conn)
 {
     struct hw_toe_follow *follow = hw_toe_follow_of(toe, conn);
 
+    if (conn->is_lost) {
+        follow->consumed = 0; /* net/tcp did not take the segment */
+    }
     if (follow->consumed != 0 && conn->id != TCP_NO_ID) {
         tcp_consume(toe->tcp, conn->id, follow->consumed, hw_toe_now_us(toe));
     }

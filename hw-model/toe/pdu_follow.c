@@ -265,7 +265,7 @@ static bool end_pdu(struct pdu_follow *follow, struct pdu_places *places,
     return true;
 }
 
-/* @return how many bytes of a header were taken */
+/* @return how many bytes of a header were taken; 0: a word is lost */
 static uint32_t take_header(struct pdu_follow *follow,
                             struct pdu_places *places,
                             const struct pdu_memory *memory,
@@ -292,8 +292,8 @@ static uint32_t take_header(struct pdu_follow *follow,
         follow->stored = 0;
         if (follow->left != 0) {
             follow->state = PDU_FOLLOW_DATA;
-        } else {
-            (void)end_pdu(follow, places, memory, true);
+        } else if (!end_pdu(follow, places, memory, true)) {
+            return 0;
         }
     }
     return taken;

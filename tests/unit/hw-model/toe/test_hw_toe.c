@@ -464,6 +464,35 @@ static void test_toe_ends_a_connection_whose_ring_has_a_lost_word(void **state)
     assert_true(bed->last_flags & TCP_RST);
 }
 
+/* The RST waits for room, and firmware gives back what came before the word,
+ * which wraps around in the ring. */
+static void test_toe_takes_credit_for_bytes_before_a_lost_word(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value, ack;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    ack = bed->last_seq + 1;
+    for (uint32_t i = 0; i < 4; i++) {
+        segment_receive(bed, 7, TCP_ACK, 101 + 1000 * i, ack, 1000);
+        assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+        assert_int_equal(run_memory(bed, TOE_CMD_CREDIT, tid, 0, 1000), TOE_OK);
+    }
+    bed->room = 0;
+    bed->env.lost = TEST_DRAM_BASE + RING + 100;
+    segment_receive(bed, 7, TCP_ACK, 4101, ack, 200);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(value, 96);
+    assert_int_equal(run_memory(bed, TOE_CMD_CREDIT, tid, 0, 96), TOE_OK);
+    bed->room = UINT32_MAX;
+    hw_toe_port_ready(&bed->toe, 0);
+    engine_run(bed);
+    assert_true(bed->last_flags & TCP_RST);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(value, TOE_END_LOST_WORD);
+}
+
 /* RFC 9293 3.10.7.4: a RST flushes the segments before it.  Firmware executes
  * nothing that it has not been told of when the connection has ended. */
 static void test_toe_reports_nothing_that_a_rst_has_flushed(void **state)
@@ -1821,6 +1850,33 @@ static void test_toe_ends_a_connection_whose_place_has_a_lost_word(void **state)
     bed->env.lost = TEST_DRAM_BASE + BUFFER + 96; /* written in part */
     len = make_h2c_data(pdu, 100);
     bytes_receive(bed, 101 + IC_LEN, ack, pdu, len);
+    assert_true(bed->last_flags & TCP_RST);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(value, TOE_END_LOST_WORD);
+    assert_int_equal(bed->toe.places.first_free, 0);
+}
+
+/* Other bytes of the segment were placed before: net/tcp, which does not take
+ * the segment, is told of no room for them. */
+static void test_toe_gives_no_room_for_a_segment_with_a_lost_word(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid = connect_for_pdus(bed);
+    uint32_t ack = bed->peer_ack;
+    uint32_t other, value, len;
+    uint8_t pdus[400];
+
+    assert_int_equal(run_follow(bed, tid, IC_LEN, 0), TOE_OK);
+    assert_int_equal(run_place(bed, tid, TEST_DRAM_BASE + BUFFER, 100), TOE_OK);
+    assert_int_equal(run_place(bed, tid, TEST_DRAM_BASE + 2 * BUFFER, 100),
+                     TOE_OK);
+    bed->env.lost = TEST_DRAM_BASE + 2 * BUFFER + 96; /* written in part */
+    len = make_h2c_data(pdus, 100);
+    pdus[1] = 0; /* not LAST */
+    len += make_h2c_data(pdus + len, 100);
+    put_le32(pdus + len / 2 + 12, 100); /* the offset of the second one */
+    bytes_receive(bed, 101 + IC_LEN, ack, pdus, len);
+    assert_int_equal(*dram_at(bed, BUFFER + 99), 'd');
     assert_true(bed->last_flags & TCP_RST);
     assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
     assert_int_equal(value, TOE_END_LOST_WORD);
