@@ -255,7 +255,9 @@ enum toe_status hw_toe_place_run(struct hw_toe *toe,
         return TOE_OK; /* it has stopped: firmware gets all bytes */
     }
     found = pdu_place_find(stream, &toe->places, place.ttag);
-    if (found != NULL && (found->done != 0 || found->cccid != place.cccid)) {
+    if (found != NULL &&
+        (found->done != 0 || pdu_place_is_coming(stream, &toe->places, found) ||
+         found->cccid != place.cccid || found->offset != place.offset)) {
         return TOE_BAD_STATE;
     }
     return pdu_place_add(stream, &toe->places, &place) != NULL ? TOE_OK

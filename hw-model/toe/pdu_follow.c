@@ -67,6 +67,14 @@ struct pdu_place *pdu_place_find(const struct pdu_follow *follow,
     return i != PDU_NO_PLACE ? &places->all[i] : NULL;
 }
 
+bool pdu_place_is_coming(const struct pdu_follow *follow,
+                         const struct pdu_places *places,
+                         const struct pdu_place *place)
+{
+    return follow->place != PDU_NO_PLACE &&
+           place == &places->all[follow->place];
+}
+
 static struct pdu_place *take_place(struct pdu_follow *follow,
                                     struct pdu_places *places,
                                     const struct pdu_place *like)

@@ -105,6 +105,11 @@ struct pdu_place *pdu_place_add(struct pdu_follow *follow,
 struct pdu_place *pdu_place_find(const struct pdu_follow *follow,
                                  struct pdu_places *places, uint16_t ttag);
 
+/** Whether a header has come whose data go to this place of the connection. */
+bool pdu_place_is_coming(const struct pdu_follow *follow,
+                         const struct pdu_places *places,
+                         const struct pdu_place *place);
+
 /**
  * Take bytes of the stream.
  *

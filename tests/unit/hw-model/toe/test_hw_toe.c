@@ -1583,16 +1583,24 @@ static enum toe_status run_follow(struct bed *bed, uint32_t tid, uint32_t len,
     return command_post(bed, cmd);
 }
 
-static enum toe_status run_place(struct bed *bed, uint32_t tid, uint64_t addr,
-                                 uint32_t len)
+static enum toe_status run_place_at(struct bed *bed, uint32_t tid,
+                                    uint32_t offset, uint64_t addr,
+                                    uint32_t len)
 {
     uint8_t *cmd = command_begin(bed, TOE_CMD_PLACE, tid);
 
     put_le16(cmd + TOE_PLACE_TTAG, TTAG);
+    put_le32(cmd + TOE_PLACE_OFFSET, offset);
     cmd[TOE_PLACE_COUNT] = 1;
     put_le64(cmd + TOE_PLACE_PIECE + TOE_PIECE_ADDR, addr);
     put_le32(cmd + TOE_PLACE_PIECE + TOE_PIECE_LENGTH, len);
     return command_post(bed, cmd);
+}
+
+static enum toe_status run_place(struct bed *bed, uint32_t tid, uint64_t addr,
+                                 uint32_t len)
+{
+    return run_place_at(bed, tid, 0, addr, len);
 }
 
 /* @return H2CData with the last bytes of its R2T */
@@ -1880,6 +1888,31 @@ static void test_toe_gives_no_room_for_a_segment_with_a_lost_word(void **state)
     assert_true(bed->last_flags & TCP_RST);
     assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
     assert_int_equal(value, TOE_END_LOST_WORD);
+    assert_int_equal(bed->toe.places.first_free, 0);
+}
+
+/* The header has been judged with the pieces that the place had. */
+static void test_toe_refuses_pieces_for_data_that_are_coming(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid = connect_for_pdus(bed);
+    uint64_t to = TEST_DRAM_BASE + BUFFER;
+    uint32_t ack = bed->peer_ack;
+    uint32_t other, value, len;
+    uint8_t pdu[200];
+
+    assert_int_equal(run_follow(bed, tid, IC_LEN, 0), TOE_OK);
+    assert_int_equal(run_place(bed, tid, to, 100), TOE_OK);
+    assert_int_equal(run_place_at(bed, tid, 100, to, 100), TOE_BAD_STATE);
+    len = make_h2c_data(pdu, 100);
+    bytes_receive(bed, 101 + IC_LEN, ack, pdu, H2C_LEN);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(value, 0);
+    assert_int_equal(run_place(bed, tid, to, 100), TOE_BAD_STATE);
+    bytes_receive(bed, 101 + IC_LEN + H2C_LEN, ack, pdu + H2C_LEN,
+                  len - H2C_LEN);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(value, H2C_LEN);
     assert_int_equal(bed->toe.places.first_free, 0);
 }
 
