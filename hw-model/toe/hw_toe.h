@@ -172,7 +172,8 @@ struct hw_toe {
     struct hw_toe_follow {
         struct pdu_follow stream;
         uint32_t consumed; /* bytes that net/tcp is not told of yet */
-        uint64_t absent;   /* all bytes that did not come into the ring */
+        uint64_t absent;   /* bytes that the peer has sent and that did not
+                            * come into the ring; less 8 for the mark; wraps */
         bool has_progress; /* DATA is due without bytes in the ring */
         uint8_t begun;     /* as the last DATA has reported it */
         uint64_t reported_us;

@@ -131,6 +131,10 @@ uint32_t hw_toe_follow_take(struct hw_toe *toe, struct hw_toe_conn *conn,
     uint32_t taken = pdu_follow_take(&hw_toe_follow_of(toe, conn)->stream,
                                      &toe->places, &memory, data, len);
 
+    if (!hw_toe_is_followed(toe, conn)) {
+        /* The mark in the ring is no byte of the peer's. */
+        hw_toe_follow_of(toe, conn)->absent -= TOE_PDU_STOP_LEN;
+    }
     note_progress(toe, conn);
     hw_toe_conn_due(toe, conn);
     hw_toe_rdma_due(toe, conn); /* hw_toe_follow_settle() */

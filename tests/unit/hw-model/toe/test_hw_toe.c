@@ -1891,6 +1891,25 @@ static void test_toe_gives_no_room_for_a_segment_with_a_lost_word(void **state)
     assert_int_equal(bed->toe.places.first_free, 0);
 }
 
+/* The mark in the ring is none of them. */
+static void test_toe_counts_received_bytes_after_following_has_stopped(
+    void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid = connect_for_pdus(bed);
+    uint32_t other, value;
+
+    assert_int_equal(run_follow(bed, tid, IC_LEN, 0), TOE_OK);
+    segment_receive(bed, 7, TCP_ACK, 101 + IC_LEN, bed->peer_ack, 50);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(value, TOE_PDU_STOP_LEN + 50);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_QUERY, tid, TEST_DRAM_BASE + BUFFER, 0),
+        TOE_OK);
+    assert_int_equal(get_le64(dram_at(bed, BUFFER + TOE_TCB_RECEIVED_BYTES)),
+                     IC_LEN + 50);
+}
+
 /* The header has been judged with the pieces that the place had. */
 static void test_toe_refuses_pieces_for_data_that_are_coming(void **state)
 {
