@@ -195,7 +195,7 @@ static void take_asked(struct nvme_socket *socket,
     socket->conn_of[slot_of(entry->tid)] = conn;
 }
 
-void nvme_socket_adopt(struct nvme_socket *socket, uint32_t tid,
+bool nvme_socket_adopt(struct nvme_socket *socket, uint32_t tid,
                        const struct nvme_tcp_peer *peer, uint32_t received)
 {
     struct nvme_tcp *tcp = socket->config.tcp;
@@ -212,6 +212,7 @@ void nvme_socket_adopt(struct nvme_socket *socket, uint32_t tid,
         nvme_tcp_established(tcp, conn);
         nvme_tcp_received(tcp, conn, received);
     }
+    return conn != NVME_TCP_NONE;
 }
 
 static void take_conn_entry(struct nvme_tcp *tcp, uint16_t conn,

@@ -54,8 +54,11 @@ MUST_USE bool nvme_socket_listen(struct nvme_socket *socket, bool is_alone);
  * which has a ring of theirs.  NVME_SOCKET_COMMANDS commands can be posted.
  *
  * @param received  bytes in the ring, of which none was given back
+ * @return false when NVMe/TCP refuses it, which ends it: the ring is the
+ *         engine's until ENDED, an entry of whoever had the connection.
+ *         Otherwise the ring is free
  */
-void nvme_socket_adopt(struct nvme_socket *socket, uint32_t tid,
+bool nvme_socket_adopt(struct nvme_socket *socket, uint32_t tid,
                        const struct nvme_tcp_peer *peer, uint32_t received);
 
 /**

@@ -287,21 +287,34 @@ static void take_open(struct tls_socket *socket, struct tls_conn *conn)
     tls_conn_enter(socket, conn, TLS_CONN_WAITING);
 }
 
+/* Give a plain connection to NVMe/TCP. */
+static void hand_over(struct tls_socket *socket, struct tls_conn *conn)
+{
+    uint8_t *number = &socket->conn_of[slot_of(conn->tid)];
+    const uint8_t before = *number;
+
+    *number = TLS_CONNS; /* NVMe/TCP is to use the plain socket */
+    if (nvme_socket_adopt(socket->config.nvme, conn->tid, &conn->peer,
+                          conn->received)) {
+        free_conn(socket, conn);
+        return;
+    }
+    *number = before; /* the engine still writes to the ring */
+    tls_conn_end(socket, conn);
+    conn->was_aborted = true;
+    conn->has_abort = true;
+}
+
 /* The first bytes have come. */
 static void look_at_first(struct tls_socket *socket, struct tls_conn *conn)
 {
-    const struct nvme_tcp_peer peer = conn->peer;
-    uint32_t tid = conn->tid;
-    uint32_t received = conn->received;
-
     if (conn->ring[0] == FIRST_BYTE) {
         tls_conn_begin(socket, conn);
     } else if (socket->config.is_required) {
         socket->counters[TLS_COUNT_PLAIN]++;
         tls_conn_end(socket, conn);
     } else {
-        free_conn(socket, conn);
-        nvme_socket_adopt(socket->config.nvme, tid, &peer, received);
+        hand_over(socket, conn);
     }
 }
 

@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TLS of NVMe/TCP between an engine and a transport that only note what they
+ * are told.  The handshake is a fake: its second byte says how it ends.
+ * Records are not encrypted, and their tags are 0.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "firmware/tcp/tls_socket.h"
+#include "lib/bytes.h"
+#include "nvmeof/tls/tls_wipe.h"
+#include "tests/test_fixture.h"
+
+enum {
+    PEERS = 256,     /* TIDs from 0 on, each with an address of its own */
+    COMMANDS = 1024, /* of the engine's ring */
+    COMMANDS_LEFT = 256,
+    PLAIN = 0,     /* first byte */
+    IS_DONE = 'D', /* second bytes of a handshake */
+    IS_WRONG = 'F',
+    GOES_ON = 'W',
+};
+
+/* ---- The engine. */
+
+static struct engine_conn {
+    uint8_t *ring; /* NULL: it is not the engine's */
+    uint32_t received, credited;
+    unsigned int sends, closes, aborts;
+} engine[PEERS];
+static unsigned int rejects, releases;
+static uint8_t tcb[TOE_TCB_LEN];
+
+uint32_t toe_room(struct toe *toe)
+{
+    (void)toe;
+    return COMMANDS;
+}
+
+const uint8_t *toe_query(struct toe *toe, uint32_t tid)
+{
+    (void)toe;
+    put_be32(tcb + TOE_TCB_REMOTE_IP, tid);
+    return tcb;
+}
+
+bool toe_accept(struct toe *toe, uint32_t tid, void *ring)
+{
+    (void)toe;
+    for (unsigned int i = 0; i < PEERS; i++) {
+        assert_ptr_not_equal(engine[i].ring, ring);
+    }
+    engine[tid] = (struct engine_conn){.ring = ring};
+    return true;
+}
+
+bool toe_reject(struct toe *toe, uint32_t tid)
+{
+    (void)toe;
+    (void)tid;
+    rejects++;
+    return true;
+}
+
+bool toe_move_ring(struct toe *toe, uint32_t tid, void *ring)
+{
+    (void)toe;
+    memcpy(ring, engine[tid].ring, NVME_TCP_RING_LEN);
+    engine[tid].ring = ring;
+    return true;
+}
+
+bool toe_send(struct toe *toe, uint32_t tid, const void *data,
+              uint32_t len_bytes, uint64_t cookie)
+{
+    (void)toe;
+    (void)data;
+    (void)cookie;
+    assert_true(len_bytes != 0);
+    engine[tid].sends++;
+    return true;
+}
+
+bool toe_credit(struct toe *toe, uint32_t tid, uint32_t len_bytes)
+{
+    (void)toe;
+    engine[tid].credited += len_bytes;
+    assert_true(engine[tid].received - engine[tid].credited <=
+                NVME_TCP_RING_LEN);
+    return true;
+}
+
+bool toe_close(struct toe *toe, uint32_t tid, uint64_t cookie)
+{
+    (void)toe;
+    (void)cookie;
+    engine[tid].closes++;
+    return true;
+}
+
+bool toe_abort(struct toe *toe, uint32_t tid, uint64_t cookie)
+{
+    (void)toe;
+    (void)cookie;
+    engine[tid].aborts++;
+    return true;
+}
+
+bool toe_release(struct toe *toe, uint32_t tid)
+{
+    (void)toe;
+    assert_null(engine[tid].ring);
+    releases++;
+    return true;
+}
+
+void toe_settle(struct toe *toe)
+{
+    (void)toe;
+}
+
+bool toe_listen(struct toe *toe, uint16_t port)
+{
+    (void)toe;
+    (void)port;
+    return true;
+}
+
+bool toe_follow(struct toe *toe, uint32_t tid, uint32_t len_bytes,
+                bool has_header_digest, bool has_data_digest)
+{
+    (void)toe;
+    (void)tid;
+    (void)len_bytes;
+    (void)has_header_digest;
+    (void)has_data_digest;
+    return false;
+}
+
+bool toe_place(struct toe *toe, uint32_t tid, const struct toe_place *place,
+               const struct toe_piece *pieces, uint8_t count)
+{
+    (void)toe;
+    (void)tid;
+    (void)place;
+    (void)pieces;
+    (void)count;
+    return false;
+}
+
+/* ---- The transport. */
+
+struct nvme_tcp {
+    struct nvme_tcp_socket socket;
+    bool refuses;
+    uint16_t count; /* connections so far */
+    uint32_t ids[PEERS];
+    uint32_t received[PEERS];
+    unsigned int failed[PEERS]; /* sends */
+    unsigned int finished[PEERS], closed[PEERS], aborted[PEERS], ended[PEERS];
+    uint8_t rings[PEERS][NVME_TCP_RING_LEN];
+};
+
+uint16_t nvme_tcp_asked(struct nvme_tcp *tcp, uint32_t id,
+                        const struct nvme_tcp_peer *peer)
+{
+    uint16_t conn = tcp->count;
+
+    (void)peer;
+    if (tcp->refuses) {
+        tcp->socket.reject(tcp->socket.ctx, id);
+        return NVME_TCP_NONE;
+    }
+    tcp->count++;
+    tcp->ids[conn] = id;
+    tcp->socket.accept(tcp->socket.ctx, id, tcp->rings[conn]);
+    return conn;
+}
+
+void nvme_tcp_established(struct nvme_tcp *tcp, uint16_t conn)
+{
+    (void)tcp;
+    (void)conn;
+}
+
+void nvme_tcp_received(struct nvme_tcp *tcp, uint16_t conn, uint32_t len_bytes)
+{
+    tcp->received[conn] += len_bytes;
+    (void)tcp->socket.credit(tcp->socket.ctx, tcp->ids[conn], len_bytes);
+}
+
+void nvme_tcp_begun(struct nvme_tcp *tcp, uint16_t conn,
+                    enum nvme_tcp_begun begun)
+{
+    (void)tcp;
+    (void)conn;
+    (void)begun;
+}
+
+void nvme_tcp_sent(struct nvme_tcp *tcp, uint16_t conn, bool is_ok)
+{
+    tcp->failed[conn] += !is_ok;
+}
+
+void nvme_tcp_finished(struct nvme_tcp *tcp, uint16_t conn)
+{
+    tcp->finished[conn]++;
+    (void)tcp->socket.close(tcp->socket.ctx, tcp->ids[conn]);
+}
+
+void nvme_tcp_closed(struct nvme_tcp *tcp, uint16_t conn)
+{
+    tcp->closed[conn]++;
+}
+
+void nvme_tcp_aborted(struct nvme_tcp *tcp, uint16_t conn)
+{
+    tcp->aborted[conn]++;
+}
+
+void nvme_tcp_ended(struct nvme_tcp *tcp, uint16_t conn)
+{
+    tcp->ended[conn]++;
+    assert_true(tcp->socket.release(tcp->socket.ctx, tcp->ids[conn]));
+}
+
+/* ---- The handshake, keys and records. */
+
+static struct tls_secret psk;
+static unsigned int num_keys;
+
+static unsigned int find_keys(void *ctx, const struct tls_identity *identity,
+                              struct tls_secret *keys)
+{
+    (void)ctx;
+    assert_string_equal(identity->hostnqn, "host");
+    keys[0] = psk;
+    return num_keys;
+}
+
+void tls_server_wipe(struct tls_server *server)
+{
+    tls_wipe(server, sizeof(*server));
+}
+
+void tls_server_start(struct tls_server *server,
+                      const struct tls_server_config *config)
+{
+    server->config = *config;
+    server->state = TLS_SERVER_HELLO_1;
+}
+
+uint32_t tls_server_take(struct tls_server *server, const uint8_t *bytes,
+                         uint32_t len)
+{
+    if (server->state != TLS_SERVER_HELLO_1 || len == 0) {
+        return 0;
+    }
+    server->record[server->record_len++] = bytes[0];
+    return 1;
+}
+
+bool tls_server_step(struct tls_server *server)
+{
+    if (server->state != TLS_SERVER_HELLO_1 || server->record_len < 2) {
+        return false;
+    }
+    if (server->record[1] == IS_DONE) {
+        memcpy(server->identity.hostnqn, "host", 5);
+        server->hash = server->identity.hash = AUTH_SHA256;
+        server->state = TLS_SERVER_DONE;
+    } else if (server->record[1] == IS_WRONG) {
+        server->state = TLS_SERVER_FAILED;
+    }
+    return server->state != TLS_SERVER_HELLO_1;
+}
+
+static void no_hmac(void *ctx, enum auth_hash hash, struct auth_bytes key,
+                    const struct auth_bytes *parts, size_t count, uint8_t *mac)
+{
+    (void)ctx;
+    (void)key;
+    (void)parts;
+    (void)count;
+    memset(mac, 0, auth_hash_len((uint8_t)hash));
+}
+
+static void no_aead_init(struct tls_aead *aead, const uint8_t *key, size_t len)
+{
+    (void)aead;
+    (void)key;
+    (void)len;
+}
+
+static void no_aead_begin(struct tls_aead *aead, bool encrypts,
+                          const uint8_t *nonce, struct auth_bytes header)
+{
+    (void)aead;
+    (void)encrypts;
+    (void)nonce;
+    (void)header;
+}
+
+static void copy_bytes(struct tls_aead *aead, const uint8_t *from, uint8_t *to,
+                       size_t len)
+{
+    (void)aead;
+    memcpy(to, from, len);
+}
+
+static void no_tag(struct tls_aead *aead, uint8_t *tag)
+{
+    (void)aead;
+    memset(tag, 0, TLS_TAG_LEN);
+}
+
+static const struct tls_crypto crypto = {
+    .base = {.hmac = no_hmac},
+    .aead_init = no_aead_init,
+    .aead_begin = no_aead_begin,
+    .aead_add = copy_bytes,
+    .aead_end = no_tag,
+};
+
+/* ---- The bed. */
+
+static struct nvme_tcp *nvme;
+static struct nvme_socket plain;
+static struct tls_socket tls;
+static uint64_t now_us;
+
+static uint8_t find_laddr(void *ctx, const uint8_t *block)
+{
+    (void)ctx;
+    (void)block;
+    return 0;
+}
+
+static int setup(void **state)
+{
+    static struct toe toe;
+    struct nvme_socket_config config = {.toe = &toe,
+                                        .commands_left = COMMANDS_LEFT,
+                                        .find_laddr = find_laddr,
+                                        .is_second = true};
+    struct tls_socket_config tls_config = {.toe = &toe,
+                                           .nvme = &plain,
+                                           .commands_left = COMMANDS_LEFT,
+                                           .crypto = &crypto,
+                                           .find_keys = find_keys};
+
+    memset(engine, 0, sizeof(engine));
+    rejects = releases = 0;
+    num_keys = 1;
+    now_us = 1000000;
+    nvme = calloc(1, sizeof(*nvme));
+    tls_config.memory = calloc(1, TLS_MEMORY_BYTES);
+    assert_non_null(nvme);
+    assert_non_null(tls_config.memory);
+    config.tcp = nvme;
+    tls_config.plain = nvme_socket_init(&plain, &config);
+    nvme->socket = tls_socket_init(&tls, &tls_config);
+    (void)tls_socket_step(&tls, now_us);
+    *state = tls_config.memory;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    free(*state);
+    free(nvme);
+    return 0;
+}
+
+TEST_FIXTURE(setup, teardown)
+
+static void take_entry(enum toe_kind kind, uint32_t tid, uint32_t value)
+{
+    struct toe_entry entry = {
+        .kind = (uint8_t)kind, .tid = tid, .value = value};
+
+    if (kind == TOE_KIND_ASKED) {
+        entry.port = NVME_SOCKET_PORT;
+    }
+    if (!nvme_socket_take(&plain, &entry)) {
+        (void)tls_socket_take(&tls, &entry);
+    }
+}
+
+static void take_turns(void)
+{
+    while (tls_socket_step(&tls, now_us)) {
+    }
+}
+
+static void peer_connects(uint32_t tid)
+{
+    take_entry(TOE_KIND_ASKED, tid, 0);
+    take_entry(TOE_KIND_ESTABLISHED, tid, 0);
+    take_turns();
+}
+
+/* Bytes of the peer are in the ring, and were reported. */
+static void peer_sends(uint32_t tid, const uint8_t *bytes, uint32_t len)
+{
+    struct engine_conn *conn = &engine[tid];
+
+    for (uint32_t i = 0; i < len; i++) {
+        conn->ring[(conn->received + i) % NVME_TCP_RING_LEN] = bytes[i];
+    }
+    conn->received += len;
+    take_entry(TOE_KIND_DATA, tid, len);
+}
+
+static void peer_shakes(uint32_t tid, uint8_t how)
+{
+    const uint8_t bytes[] = {TLS_TYPE_HANDSHAKE, how};
+
+    peer_connects(tid);
+    peer_sends(tid, bytes, sizeof(bytes));
+    take_turns();
+}
+
+/* The engine has ended the connection. */
+static void engine_ends(uint32_t tid)
+{
+    struct engine_conn *conn = &engine[tid];
+
+    conn->ring = NULL;
+    for (; conn->sends != 0; conn->sends--) {
+        take_entry(TOE_KIND_SENT, tid, 0);
+    }
+    for (; conn->closes != 0; conn->closes--) {
+        take_entry(TOE_KIND_CLOSED, tid, 0);
+    }
+    for (; conn->aborts != 0; conn->aborts--) {
+        take_entry(TOE_KIND_ABORTED, tid, 0);
+    }
+    take_entry(TOE_KIND_ENDED, tid, 0);
+    take_turns();
+}
+
+/* A record with one byte. */
+static const uint8_t short_record[TLS_HEADER_LEN + 1 + TLS_OVERHEAD] = {
+    TLS_TYPE_DATA, 3, 3, 0, 1 + TLS_OVERHEAD, 'x', TLS_TYPE_DATA};
+
+/* ---- Tests. */
+
+/* Each state is left when the connection ends, and nothing stays behind. */
+static void test_a_connection_may_end_at_any_time(void **state)
+{
+    (void)state;
+    take_entry(TOE_KIND_ASKED, 0, 0);
+    peer_connects(1);
+    peer_shakes(2, GOES_ON);
+    peer_shakes(3, IS_DONE);
+    peer_shakes(4, IS_WRONG);
+    assert_int_equal(tls.used, 5);
+    assert_int_equal(engine[4].closes, 1);
+    for (uint32_t tid = 0; tid < 5; tid++) {
+        engine_ends(tid);
+    }
+    assert_int_equal(tls.used, 0);
+    assert_int_equal(releases, 5);
+    assert_int_equal(nvme->ended[0], 1);
+}
+
+/* Whoever says nothing, or does not close, is ended. */
+static void test_patience_ends(void **state)
+{
+    (void)state;
+    peer_connects(0);
+    peer_shakes(1, GOES_ON);
+    peer_shakes(2, IS_WRONG);
+    now_us += TLS_PATIENCE_US - 1;
+    take_turns();
+    assert_int_equal(engine[0].aborts + engine[1].aborts + engine[2].aborts, 0);
+    now_us += 1000000;
+    take_turns();
+    for (uint32_t tid = 0; tid < 3; tid++) {
+        assert_int_equal(engine[tid].aborts, 1);
+        engine_ends(tid);
+    }
+    assert_int_equal(tls.used, 0);
+}
+
+/* NVMe/TCP learns that nothing more comes, and closes. */
+static void test_a_wrong_record_ends_with_an_alert(void **state)
+{
+    uint8_t record[sizeof(short_record)];
+
+    (void)state;
+    memcpy(record, short_record, sizeof(record));
+    record[sizeof(record) - 1] = 1; /* in the tag */
+    peer_shakes(0, IS_DONE);
+    peer_sends(0, record, sizeof(record));
+    peer_sends(0, short_record, sizeof(short_record));
+    take_turns();
+    assert_int_equal(tls.counters[TLS_COUNT_BAD], 1);
+    assert_int_equal(nvme->received[0], 0);
+    assert_int_equal(nvme->finished[0], 1);
+    assert_int_equal(engine[0].sends, 1);
+    assert_int_equal(engine[0].closes, 1);
+    engine_ends(0);
+    assert_int_equal(nvme->closed[0], 1);
+    assert_int_equal(tls.used, 0);
+}
+
+/* A peer that acknowledges nothing holds its own slots only, and does not keep
+ * NVMe/TCP from ending the connection. */
+static void test_a_peer_that_reads_nothing_is_ended(void **state)
+{
+    static const uint8_t data[(TLS_TX_SLOTS + 1) * TLS_TX_CONTENT];
+    const struct nvme_tcp_socket *socket = &nvme->socket;
+
+    (void)state;
+    peer_shakes(0, IS_DONE);
+    assert_true(socket->send(socket->ctx, 0, data, sizeof(data)));
+    take_turns();
+    assert_int_equal(engine[0].sends, TLS_TX_SLOTS);
+    assert_true(socket->close(socket->ctx, 0));
+    take_turns();
+    assert_int_equal(engine[0].closes, 0);
+    assert_true(socket->abort(socket->ctx, 0));
+    take_turns();
+    assert_int_equal(engine[0].aborts, 1);
+    assert_int_equal(nvme->failed[0], 0);
+    engine_ends(0);
+    assert_int_equal(nvme->failed[0], 1);
+    assert_int_equal(nvme->closed[0], 1);
+    assert_int_equal(nvme->aborted[0], 1);
+    assert_int_equal(tls.used, 0);
+}
+
+/* NVMe/TCP refuses a plain connection.  Until its end the engine writes to the
+ * ring, so that no other connection may have it. */
+static void test_a_ring_is_the_engines_until_the_end(void **state)
+{
+    const uint8_t byte = PLAIN;
+
+    (void)state;
+    nvme->refuses = true;
+    peer_connects(0);
+    peer_sends(0, &byte, 1);
+    take_turns();
+    assert_int_equal(engine[0].aborts, 1);
+    peer_connects(1); /* toe_accept() compares the rings */
+    assert_int_equal(tls.used, 2);
+    engine_ends(0);
+    assert_int_equal(tls.used, 1);
+    assert_int_equal(releases, 1);
+}
+
+/* A plain connection is NVMe/TCP's from its first byte on. */
+static void test_a_plain_connection_is_handed_over(void **state)
+{
+    const uint8_t byte = PLAIN;
+
+    (void)state;
+    peer_connects(0);
+    peer_sends(0, &byte, 1);
+    take_turns();
+    assert_int_equal(tls.used, 0);
+    assert_ptr_equal(engine[0].ring, nvme->rings[0]);
+    assert_int_equal(nvme->received[0], 1);
+    peer_sends(0, &byte, 1);
+    assert_int_equal(nvme->received[0], 2);
+    engine_ends(0);
+    assert_int_equal(releases, 1);
+}
