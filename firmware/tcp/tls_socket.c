@@ -468,6 +468,7 @@ bool tls_socket_step(struct tls_socket *socket, uint64_t now_us)
 {
     bool watches = now_us >= socket->next_watch_us;
     bool any = false;
+    uint8_t first;
 
     socket->now_us = now_us;
     socket->bytes_left = TLS_TURN_BYTES;
@@ -477,8 +478,11 @@ bool tls_socket_step(struct tls_socket *socket, uint64_t now_us)
     if (watches) {
         socket->next_watch_us = now_us + WATCH_US;
     }
+    first = socket->first;
     for (unsigned int i = 0; i < TLS_CONNS; i++) {
-        struct tls_conn *conn = &socket->conns[i];
+        unsigned int number = (first + i) % TLS_CONNS;
+        struct tls_conn *conn = &socket->conns[number];
+        bool had_bytes = socket->bytes_left != 0;
 
         if (watches) {
             watch_conn(socket, conn);
@@ -487,6 +491,9 @@ bool tls_socket_step(struct tls_socket *socket, uint64_t now_us)
             continue;
         }
         any |= tls_conn_step(socket, conn);
+        if (had_bytes && socket->bytes_left == 0) {
+            socket->first = (uint8_t)((number + 1) % TLS_CONNS);
+        }
         if (conn->state == TLS_CONN_ENDING && conn->has_ended) {
             (void)release_conn(socket, conn);
         }

@@ -118,6 +118,7 @@ struct tls_socket {
     uint64_t now_us;
     uint64_t next_watch_us;
     uint32_t bytes_left; /* of TLS_TURN_BYTES */
+    uint8_t first;       /* whose turn comes first */
     uint16_t used, open_count;
     uint64_t counters[TLS_COUNTERS];
     uint8_t conn_of[TOE_SLOTS]; /* TLS_CONNS: none */

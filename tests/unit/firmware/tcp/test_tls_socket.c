@@ -451,6 +451,17 @@ static void engine_ends(uint32_t tid)
 static const uint8_t short_record[TLS_HEADER_LEN + 1 + TLS_OVERHEAD] = {
     TLS_TYPE_DATA, 3, 3, 0, 1 + TLS_OVERHEAD, 'x', TLS_TYPE_DATA};
 
+/* As many as the window allows. */
+static void peer_fills_window(uint32_t tid)
+{
+    struct engine_conn *conn = &engine[tid];
+
+    while (NVME_TCP_RING_LEN - (conn->received - conn->credited) >=
+           sizeof(short_record)) {
+        peer_sends(tid, short_record, sizeof(short_record));
+    }
+}
+
 /* ---- Tests. */
 
 /* Each state is left when the connection ends, and nothing stays behind. */
@@ -574,4 +585,19 @@ static void test_a_plain_connection_is_handed_over(void **state)
     assert_int_equal(nvme->received[0], 2);
     engine_ends(0);
     assert_int_equal(releases, 1);
+}
+
+/* A host that always has records does not stop the others. */
+static void test_connections_take_turns(void **state)
+{
+    (void)state;
+    peer_shakes(0, IS_DONE);
+    peer_shakes(1, IS_DONE);
+    peer_sends(1, short_record, sizeof(short_record));
+    for (unsigned int turn = 0; turn < 8; turn++) {
+        peer_fills_window(0);
+        assert_true(tls_socket_step(&tls, now_us));
+    }
+    assert_in_range(nvme->received[0], 512, 1024);
+    assert_int_equal(nvme->received[1], 1);
 }
