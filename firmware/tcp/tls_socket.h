@@ -22,10 +22,13 @@ enum {
     TLS_HANDSHAKES = 8,   /* at once */
     TLS_WAITING_MAX = 32, /* whose first byte has not come */
     TLS_ENDING_MAX = 24,  /* refused ones that wait for their peers' FIN */
-    /* The others are those that the engine has not opened yet, whose peers may
-     * have forged their addresses, and those that are being ended. */
-    TLS_CONNS =
-        TLS_OPEN_MAX + TLS_HANDSHAKES + TLS_WAITING_MAX + TLS_ENDING_MAX + 32,
+    /* Those that the engine has not opened yet, whose peers may have forged
+     * their addresses: as many as it has, so that the engine decides which of
+     * them makes room. */
+    TLS_OPENING_MAX = TOE_HALF_OPEN,
+    TLS_CONNS = TLS_OPEN_MAX + TLS_HANDSHAKES + TLS_WAITING_MAX +
+                TLS_ENDING_MAX + TLS_OPENING_MAX +
+                32, /* that are being ended */
 
     TLS_TX_SLOTS = 4,
     TLS_TX_CONTENT = 8192, /* bytes in a record that the drive sends */

@@ -601,3 +601,26 @@ static void test_connections_take_turns(void **state)
     assert_in_range(nvme->received[0], 512, 1024);
     assert_int_equal(nvme->received[1], 1);
 }
+
+/* Connections that the engine has not opened take no place of others. */
+static void test_half_open_connections_have_places(void **state)
+{
+    uint32_t tid = 0;
+
+    (void)state;
+    for (unsigned int i = 0; i < TLS_ENDING_MAX; i++) {
+        peer_shakes(tid++, IS_WRONG);
+    }
+    for (unsigned int i = 0; i < TLS_OPEN_MAX; i++) {
+        peer_shakes(tid++, IS_DONE);
+    }
+    for (unsigned int i = 0; i < TLS_WAITING_MAX; i++) {
+        peer_connects(tid++);
+    }
+    for (unsigned int i = 0; i < TOE_HALF_OPEN; i++) {
+        take_entry(TOE_KIND_ASKED, tid++, 0);
+    }
+    assert_int_equal(tls.open_count, TLS_OPEN_MAX);
+    assert_int_equal(tls.used, tid);
+    assert_int_equal(rejects, 0);
+}
