@@ -106,7 +106,8 @@ static void attach_nvme(struct tls_socket *socket, struct tls_conn *conn)
     struct nvme_tcp *tcp = socket->config.nvme->config.tcp;
     enum auth_hash hash = (enum auth_hash)server->hash;
 
-    memcpy(conn->hostnqn, server->identity.hostnqn, sizeof(conn->hostnqn));
+    conn->identity = server->identity;
+    conn->key = server->key;
     tls_half_init(&conn->receives, socket->config.crypto, hash,
                   &server->from_client);
     tls_half_init(&conn->sends, socket->config.crypto, hash,

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "nvmeof/tls/tls_wipe.h"
+
 enum { FIRST_BYTE = TLS_TYPE_HANDSHAKE, WATCH_US = 100000 };
 
 /* Where each state may go. */
@@ -52,8 +54,9 @@ static void free_conn(struct tls_socket *socket, struct tls_conn *conn)
     socket->conn_of[slot_of(conn->tid)] = TLS_CONNS;
     tls_conn_enter(socket, conn, TLS_CONN_FREE);
     conn->needs_step = false;
-    memset(&conn->receives, 0, sizeof(conn->receives));
-    memset(&conn->sends, 0, sizeof(conn->sends));
+    tls_wipe(&conn->key, sizeof(conn->key));
+    tls_wipe(&conn->receives, sizeof(conn->receives));
+    tls_wipe(&conn->sends, sizeof(conn->sends));
     socket->used--;
 }
 
@@ -193,11 +196,30 @@ static bool socket_place(void *ctx, uint32_t id,
     return socket->config.plain.place(socket->config.plain.ctx, id, place);
 }
 
+/* Whether the key of a connection still is one of its host.  It may have been
+ * changed since the ClientHello. */
+static bool key_is_in_force(const struct tls_socket *socket,
+                            const struct tls_conn *conn)
+{
+    const struct tls_socket_config *config = &socket->config;
+    size_t len = auth_hash_len(conn->identity.hash);
+    struct tls_secret keys[TLS_STYLES];
+    unsigned int count = config->find_keys(config->ctx, &conn->identity, keys);
+    bool is_found = false;
+
+    for (unsigned int i = 0; i < count; i++) {
+        is_found |= tls_is_equal(keys[i].bytes, conn->key.bytes, len);
+    }
+    tls_wipe(keys, sizeof(keys));
+    return is_found;
+}
+
 bool tls_socket_admits(void *ctx, uint32_t id, const char *hostnqn)
 {
     const struct tls_conn *conn = conn_of(ctx, id);
 
-    return conn == NULL || strcmp(conn->hostnqn, hostnqn) == 0;
+    return conn == NULL || (strcmp(conn->identity.hostnqn, hostnqn) == 0 &&
+                            key_is_in_force(ctx, conn));
 }
 
 struct nvme_tcp_socket tls_socket_init(struct tls_socket *socket,

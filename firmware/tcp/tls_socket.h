@@ -75,8 +75,9 @@ struct tls_conn {
     uint32_t tid;
     uint16_t nvme; /* NVMe/TCP's number of it; NVME_TCP_NONE: none */
     struct nvme_tcp_peer peer;
-    char hostnqn[TLS_NQN_MAX + 1]; /* whose key it has */
-    uint64_t since_us;             /* when it entered its state */
+    struct tls_identity identity; /* of its key */
+    struct tls_secret key;        /* that its peer has proven */
+    uint64_t since_us;            /* when it entered its state */
 
     uint8_t *ring, *slots; /* of the engine; TLS_TX_SLOTS for records */
     uint32_t received, read, credit_due;
@@ -137,8 +138,8 @@ _Static_assert(TLS_CONNS <= UINT8_MAX, "conn_of holds their numbers");
 struct nvme_tcp_socket tls_socket_init(struct tls_socket *socket,
                                        const struct tls_socket_config *config);
 
-/** Whether the host of a connection has this NQN; it is that of any host if the
- * connection is plain.  For nvme_tcp_config.admits.
+/** Whether the host of a connection has this NQN, and its key is in force; it
+ * is that of any host if the connection is plain.  For nvme_tcp_config.admits.
  * @param ctx  the struct tls_socket */
 bool tls_socket_admits(void *ctx, uint32_t id, const char *hostnqn);
 

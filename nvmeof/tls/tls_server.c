@@ -157,6 +157,7 @@ static bool check_offer(struct tls_server *server,
 
     for (unsigned int i = 0; i < count && !is_good; i++) {
         is_good = check_binder(server, hello, offer, &keys[i]);
+        server->key = keys[i];
     }
     tls_wipe(keys, sizeof(keys));
     return is_good;

@@ -54,7 +54,7 @@ struct tls_server_config {
 };
 
 /* A handshake.  Others read `state`, `alert`, `out`, `is_known`, and when it is
- * DONE `identity`, `hash`, `from_client` and `from_server`. */
+ * DONE `identity`, `key`, `hash`, `from_client` and `from_server`. */
 struct tls_server {
     struct tls_server_config config;
     uint8_t state;    /* enum tls_server_state */
@@ -68,6 +68,7 @@ struct tls_server {
     uint8_t session_len;
     uint8_t session[TLS_SESSION_MAX];
     struct tls_identity identity;
+    struct tls_secret key; /* with this name, that the client has */
 
     uint8_t exponent[X25519_LEN];
     uint8_t peer_share[X25519_LEN];

@@ -275,6 +275,7 @@ bool tls_server_step(struct tls_server *server)
     if (server->record[1] == IS_DONE) {
         memcpy(server->identity.hostnqn, "host", 5);
         server->hash = server->identity.hash = AUTH_SHA256;
+        server->key = psk;
         server->state = TLS_SERVER_DONE;
     } else if (server->record[1] == IS_WRONG) {
         server->state = TLS_SERVER_FAILED;
@@ -623,4 +624,19 @@ static void test_half_open_connections_have_places(void **state)
     assert_int_equal(tls.open_count, TLS_OPEN_MAX);
     assert_int_equal(tls.used, tid);
     assert_int_equal(rejects, 0);
+}
+
+/* Connect comes after the handshake: meanwhile the key may be gone. */
+static void test_a_key_has_to_be_in_force_at_connect(void **state)
+{
+    (void)state;
+    peer_shakes(0, IS_DONE);
+    assert_true(tls_socket_admits(&tls, 0, "host"));
+    assert_false(tls_socket_admits(&tls, 0, "other"));
+    num_keys = 0;
+    assert_false(tls_socket_admits(&tls, 0, "host"));
+    num_keys = 1;
+    psk.bytes[0]++; /* another one */
+    assert_false(tls_socket_admits(&tls, 0, "host"));
+    assert_true(tls_socket_admits(&tls, 1, "host")); /* without TLS */
 }

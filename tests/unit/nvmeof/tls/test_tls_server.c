@@ -361,6 +361,7 @@ static void expect_done(void)
     give_sealed(TLS_TYPE_HANDSHAKE, finished, len);
     assert_int_equal(server.state, TLS_SERVER_DONE);
     assert_int_equal(server.out_len, 0);
+    assert_memory_equal(server.key.bytes, psk.bytes, mac_len());
     tls_derive(&crypto, client.hash, &client.secret, "c ap traffic", digest,
                &want);
     assert_memory_equal(want.bytes, server.from_client.bytes, mac_len());
