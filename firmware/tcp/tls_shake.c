@@ -4,6 +4,9 @@
 
 #include "firmware/tcp/tls_socket.h"
 
+/* Of a handshake in a turn: a record takes two of them. */
+enum { ROUNDS = 16 };
+
 /* ---- Room. */
 
 static unsigned int count_state(const struct tls_socket *socket,
@@ -166,7 +169,7 @@ bool tls_conn_shake(struct tls_socket *socket, struct tls_conn *conn)
     bool any = false;
     bool goes_on = true;
 
-    while (goes_on) {
+    for (unsigned int round = 0; goes_on && round < ROUNDS; round++) {
         goes_on = false;
         if (server->out_len != 0) {
             if (!tls_conn_put(conn, server->out, server->out_len)) {

@@ -640,3 +640,17 @@ static void test_a_key_has_to_be_in_force_at_connect(void **state)
     assert_false(tls_socket_admits(&tls, 0, "host"));
     assert_true(tls_socket_admits(&tls, 1, "host")); /* without TLS */
 }
+
+/* A handshake of very short records does not take long turns. */
+static void test_a_handshake_takes_few_records_in_a_turn(void **state)
+{
+    static const uint8_t bytes[100] = {TLS_TYPE_HANDSHAKE, GOES_ON};
+
+    (void)state;
+    peer_connects(0);
+    peer_sends(0, bytes, sizeof(bytes));
+    assert_true(tls_socket_step(&tls, now_us));
+    assert_in_range(tls.handshakes[0].record_len, 1, 32);
+    take_turns();
+    assert_int_equal(tls.handshakes[0].record_len, sizeof(bytes));
+}
