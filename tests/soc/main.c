@@ -253,12 +253,14 @@ static __attribute__((noinline)) void compute_number(uint32_t *number)
     __asm__ volatile("" ::: "memory");
 }
 
+struct register_write {
+    uint32_t addr;
+    uint32_t value;
+};
+
 struct writes {
-    uint32_t count; /* the last word that a test writes; back to 0 when done */
-    struct {
-        uint32_t addr;
-        uint32_t value;
-    } list[WRITES_MAX];
+    uint32_t count; /* the last word that a test writes; 0: it was read */
+    struct register_write list[WRITES_MAX];
 };
 
 /*
@@ -271,13 +273,20 @@ static void try_writes(void)
     volatile struct writes *writes = (volatile struct writes *)WRITES_ADDR;
 
     for (;;) {
-        uint32_t count = writes->count;
+        uint32_t count = MIN(writes->count, (uint32_t)WRITES_MAX);
+        struct register_write list[WRITES_MAX];
 
-        for (uint32_t i = 0; i < MIN(count, (uint32_t)WRITES_MAX); i++) {
-            mmio_write32(writes->list[i].addr, writes->list[i].value);
+        for (uint32_t i = 0; i < count; i++) {
+            list[i].addr = writes->list[i].addr;
+            list[i].value = writes->list[i].value;
         }
+        /* The test may give the next list as soon as it sees what the last
+         * write does. */
         if (count != 0) {
             writes->count = 0;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            mmio_write32(list[i].addr, list[i].value);
         }
     }
 }
