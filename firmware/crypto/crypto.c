@@ -51,6 +51,7 @@ static void hash_end(struct hash *hash, uint8_t *digest)
 
     ASSERT(error == 0);
     memcpy(digest, full, auth_hash_len((uint8_t)hash->type));
+    mbedtls_platform_zeroize(full, sizeof(full));
     mbedtls_platform_zeroize(hash, sizeof(*hash));
 }
 
@@ -110,6 +111,7 @@ static void crypto_hmac(void *ctx, enum auth_hash type, struct auth_bytes key,
     hmac_begin(&hash, type, key, 0x5c);
     hash_add(&hash, inner, auth_hash_len((uint8_t)type));
     hash_end(&hash, mac);
+    mbedtls_platform_zeroize(inner, sizeof(inner));
 }
 
 static bool crypto_dh_accepts(void *ctx, enum auth_dh dh, const uint8_t *value)

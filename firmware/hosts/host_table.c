@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "lib/wipe.h"
+
 static struct host_entry *find_entry(struct host_table *table, const char *nqn)
 {
     for (uint16_t i = 0; i < table->list.count; i++) {
@@ -124,16 +126,17 @@ enum host_list_result host_table_set(struct host_table *table, const char *nqn,
     before = *entry;
     after = before;
     result = change_entry(&after, change);
-    if (result != HOST_OK) {
-        return result;
+    if (result == HOST_OK) {
+        *entry = after;
+        table->list.count = (uint16_t)(table->list.count + is_new);
+        result = save_list(table);
     }
-    *entry = after;
-    table->list.count = (uint16_t)(table->list.count + is_new);
-    result = save_list(table);
     if (result == HOST_NOT_SAVED) {
         *entry = before;
         table->list.count = (uint16_t)(table->list.count - is_new);
     }
+    wipe_bytes(&before, sizeof(before));
+    wipe_bytes(&after, sizeof(after));
     return result;
 }
 
@@ -156,9 +159,10 @@ enum host_list_result host_table_remove(struct host_table *table,
     if (result == HOST_NOT_SAVED) {
         *entry = removed;
         table->list.count++;
-        return result;
+    } else {
+        wipe_bytes(last, sizeof(*last));
     }
-    memset(last, 0, sizeof(*last));
+    wipe_bytes(&removed, sizeof(removed));
     return result;
 }
 

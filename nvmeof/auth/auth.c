@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
+#include "lib/wipe.h"
 
 /* Allowed transitions.  REFUSED is reachable from every state but the finals.
  */
@@ -28,16 +29,6 @@ static void auth_enter(struct auth_session *session, enum auth_state next)
 {
     ASSERT(auth_next[session->state] & BIT(next));
     session->state = (uint8_t)next;
-}
-
-/* A loop that the compiler does not remove. */
-static void wipe_bytes(void *memory, size_t len)
-{
-    volatile uint8_t *byte = memory;
-
-    while (len-- > 0) {
-        *byte++ = 0;
-    }
 }
 
 /* Compare in a time that does not depend on the bytes. */

@@ -5,6 +5,7 @@
 
 #include "lib/bytes.h"
 #include "lib/crc32.h"
+#include "lib/wipe.h"
 
 enum {
     CRC_LEN = 4,
@@ -66,6 +67,7 @@ static bool parse_text(struct auth_key *key, const char *text,
     uint8_t bytes[BYTES_MAX];
     uint8_t hash;
     size_t len;
+    bool is_good;
 
     memset(key, 0, sizeof(*key));
     if (strncmp(text, prefix, prefix_len) != 0 || text[prefix_len] < '0' ||
@@ -74,15 +76,16 @@ static bool parse_text(struct auth_key *key, const char *text,
     }
     hash = (uint8_t)(text[prefix_len] - '0');
     len = decode_base64(text + prefix_len + 2, bytes);
-    if (len < CRC_LEN || !is_key_len(len - CRC_LEN, hash) ||
-        crc32_update(0, bytes, len - CRC_LEN) !=
-            get_le32(bytes + len - CRC_LEN)) {
-        return false;
+    is_good = len >= CRC_LEN && is_key_len(len - CRC_LEN, hash) &&
+              crc32_update(0, bytes, len - CRC_LEN) ==
+                  get_le32(bytes + len - CRC_LEN);
+    if (is_good) {
+        key->len = (uint8_t)(len - CRC_LEN);
+        key->hash = hash;
+        memcpy(key->bytes, bytes, key->len);
     }
-    key->len = (uint8_t)(len - CRC_LEN);
-    key->hash = hash;
-    memcpy(key->bytes, bytes, key->len);
-    return true;
+    wipe_bytes(bytes, sizeof(bytes));
+    return is_good;
 }
 
 bool auth_key_parse(struct auth_key *key, const char *text)

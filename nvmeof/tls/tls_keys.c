@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "nvmeof/tls/tls_wipe.h"
+#include "lib/wipe.h"
 
 static struct auth_bytes secret_bytes(enum auth_hash hash,
                                       const struct tls_secret *secret)
@@ -23,7 +23,7 @@ void tls_extract(const struct tls_crypto *crypto, enum auth_hash hash,
                       secret_bytes(hash, salt != NULL ? salt : &zeroes), &input,
                       1, prk.bytes);
     *out = prk;
-    tls_wipe(&prk, sizeof(prk));
+    wipe_bytes(&prk, sizeof(prk));
 }
 
 void tls_expand_label(const struct tls_crypto *crypto, enum auth_hash hash,
@@ -45,7 +45,7 @@ void tls_expand_label(const struct tls_crypto *crypto, enum auth_hash hash,
     crypto->base.hmac(crypto->base.ctx, hash, secret_bytes(hash, secret), parts,
                       ARRAY_LEN(parts), full);
     memcpy(out, full, len);
-    tls_wipe(full, sizeof(full));
+    wipe_bytes(full, sizeof(full));
 }
 
 void tls_derive(const struct tls_crypto *crypto, enum auth_hash hash,
@@ -73,7 +73,7 @@ void tls_next_secret(const struct tls_crypto *crypto, enum auth_hash hash,
         len = auth_hash_len((uint8_t)hash);
     }
     tls_extract(crypto, hash, &derived, (struct auth_bytes){input, len}, out);
-    tls_wipe(&derived, sizeof(derived));
+    wipe_bytes(&derived, sizeof(derived));
 }
 
 void tls_finished_mac(const struct tls_crypto *crypto, enum auth_hash hash,
@@ -88,7 +88,7 @@ void tls_finished_mac(const struct tls_crypto *crypto, enum auth_hash hash,
                      key.bytes, len);
     crypto->base.hmac(crypto->base.ctx, hash, secret_bytes(hash, &key),
                       &message, 1, mac);
-    tls_wipe(&key, sizeof(key));
+    wipe_bytes(&key, sizeof(key));
 }
 
 bool tls_is_equal(const uint8_t *a, const uint8_t *b, size_t len)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "nvmeof/tls/tls_wipe.h"
+#include "lib/wipe.h"
 
 enum { PREFIX_LEN = 9 }; /* "NVMe1R01 " */
 
@@ -112,7 +112,7 @@ static void transform_key(const struct tls_crypto *crypto, enum auth_hash hash,
     } else {
         expand_old(crypto, hash, &prk, label, context, key);
     }
-    tls_wipe(&prk, sizeof(prk));
+    wipe_bytes(&prk, sizeof(prk));
 }
 
 static void encode_base64(const uint8_t *bytes, size_t len, char *text)
@@ -198,14 +198,14 @@ bool tls_psk_derive(const struct tls_crypto *crypto,
     if (identity->version == 1) {
         make_digest(crypto, hash, psk, identity, digest);
         if (strcmp(digest, identity->digest) != 0) {
-            tls_wipe(psk, sizeof(*psk));
+            wipe_bytes(psk, sizeof(*psk));
             return false;
         }
     }
     make_context(identity, context);
     /* The length of the context has one byte. */
     if (strlen(context) > UINT8_MAX) {
-        tls_wipe(psk, sizeof(*psk));
+        wipe_bytes(psk, sizeof(*psk));
         return false;
     }
     transform_key(crypto, hash, style, "nvme-tls-psk", context, psk);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "nvmeof/tls/tls_wipe.h"
+#include "lib/wipe.h"
 
 void tls_header_emit(const struct tls_header *header, uint8_t *buf)
 {
@@ -43,7 +43,7 @@ void tls_half_init(struct tls_half *half, const struct tls_crypto *crypto,
     tls_expand_label(crypto, hash, secret, "iv", nothing, half->iv, TLS_IV_LEN);
     crypto->aead_init(&half->aead, key, len);
     half->sequence = 0;
-    tls_wipe(key, sizeof(key));
+    wipe_bytes(key, sizeof(key));
 }
 
 /* Begin the record with the next sequence number. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "nvmeof/tls/tls_wipe.h"
+#include "lib/wipe.h"
 
 /* Where each state may go. */
 static const uint8_t server_next[TLS_SERVER_STATES] = {
@@ -35,7 +35,7 @@ void tls_server_start(struct tls_server *server,
 
 void tls_server_wipe(struct tls_server *server)
 {
-    tls_wipe(server, sizeof(*server));
+    wipe_bytes(server, sizeof(*server));
 }
 
 static size_t hash_len(const struct tls_server *server)
@@ -140,8 +140,8 @@ static bool check_binder(struct tls_server *server,
     hash_transcript(server, server->hello_at + hello->binders_at, digest);
     tls_finished_mac(crypto, hash, &binder, digest, mac);
     is_good = tls_is_equal(mac, offer->binder, hash_len(server));
-    tls_wipe(&binder, sizeof(binder));
-    tls_wipe(mac, sizeof(mac));
+    wipe_bytes(&binder, sizeof(binder));
+    wipe_bytes(mac, sizeof(mac));
     return is_good;
 }
 
@@ -159,7 +159,7 @@ static bool check_offer(struct tls_server *server,
         is_good = check_binder(server, hello, offer, &keys[i]);
         server->key = keys[i];
     }
-    tls_wipe(keys, sizeof(keys));
+    wipe_bytes(keys, sizeof(keys));
     return is_good;
 }
 
@@ -373,14 +373,14 @@ static void send_finished(struct tls_server *server)
                &server->next_from_client);
     tls_derive(crypto, hash, &server->early, "s ap traffic", digest,
                &server->next_from_server);
-    tls_wipe(&server->early, sizeof(server->early));
+    wipe_bytes(&server->early, sizeof(server->early));
 }
 
 static void finish_shared(struct tls_server *server)
 {
     uint8_t shared[X25519_LEN];
 
-    tls_wipe(server->exponent, sizeof(server->exponent));
+    wipe_bytes(server->exponent, sizeof(server->exponent));
     if (!x25519_result(&server->work, shared)) {
         fail_with(server, TLS_ALERT_ILLEGAL);
         return;
@@ -388,7 +388,7 @@ static void finish_shared(struct tls_server *server)
     send_server_hello(server);
     begin_encryption(server, shared);
     send_finished(server);
-    tls_wipe(shared, sizeof(shared));
+    wipe_bytes(shared, sizeof(shared));
     server_enter(server, TLS_SERVER_FINISHED);
 }
 

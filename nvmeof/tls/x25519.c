@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "nvmeof/tls/tls_wipe.h"
+#include "lib/wipe.h"
 
 enum {
     LIMB_BITS = 51,
@@ -247,7 +247,7 @@ bool x25519_result(struct x25519 *work, uint8_t *result)
     z = field_invert(&work->z2);
     x = field_multiply(&work->x2, &z);
     field_emit(&x, result);
-    tls_wipe(work, sizeof(*work));
+    wipe_bytes(work, sizeof(*work));
     for (unsigned int i = 0; i < X25519_LEN; i++) {
         any |= result[i];
     }

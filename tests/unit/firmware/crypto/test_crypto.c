@@ -14,6 +14,7 @@
 
 #include "firmware/crypto/crypto.h"
 #include "firmware/crypto/dh_groups.h"
+#include "tests/own_stack.h"
 
 static struct crypto crypto;
 
@@ -206,4 +207,28 @@ static void test_the_working_memory_is_wiped_with_the_result(void **state)
     (void)state;
     raise_to(&ops, AUTH_FFDHE2048, NULL, exponent, value);
     assert_memory_equal(&crypto.power, &empty, sizeof(empty));
+}
+
+static uint8_t mac_of_the_stack[AUTH_HASH_MAX];
+
+static void make_mac(void *arg)
+{
+    const enum auth_hash *hash = arg;
+    struct auth_crypto ops = begin_crypto();
+
+    ops.hmac(ops.ctx, *hash, (struct auth_bytes){"key", 3},
+             &(struct auth_bytes){"text", 4}, 1, mac_of_the_stack);
+}
+
+/* Keys are derived with HMAC. */
+static void test_an_hmac_stays_nowhere_on_the_stack(void **state)
+{
+    (void)state;
+    for (unsigned int i = AUTH_SHA256; i < AUTH_HASHES; i++) {
+        enum auth_hash hash = (enum auth_hash)i;
+
+        own_stack_run(make_mac, &hash);
+        assert_false(
+            own_stack_has(mac_of_the_stack, auth_hash_len((uint8_t)hash)));
+    }
 }

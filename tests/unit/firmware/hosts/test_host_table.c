@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "firmware/hosts/host_table.h"
+#include "tests/own_stack.h"
 #include "tests/test_fixture.h"
 
 #include <string.h>
@@ -210,4 +211,31 @@ static void test_a_change_in_one_copy_holds_and_is_reported(void **state)
     assert_int_equal(host_table_remove(&table, NQN), HOST_SAVED_HALF);
     assert_false(find_host(NQN, &host));
     assert_int_equal(table.list.entry[0].host_key.len, 0);
+}
+
+static void add_host(void *arg)
+{
+    (void)!host_table_set(arg, NQN,
+                          &(struct host_change){.host_secret = SECRET});
+}
+
+static void remove_host(void *arg)
+{
+    (void)!host_table_remove(arg, NQN);
+}
+
+static void test_a_change_leaves_no_key_on_the_stack(void **state)
+{
+    uint8_t key[32];
+
+    (void)state;
+    own_stack_run(add_host, &table);
+    assert_int_equal(table.list.entry[0].host_key.len, sizeof(key));
+    memcpy(key, table.list.entry[0].host_key.bytes, sizeof(key));
+    assert_false(own_stack_has(key, sizeof(key)));
+    own_stack_run(add_host, &table);
+    assert_false(own_stack_has(key, sizeof(key)));
+    own_stack_run(remove_host, &table);
+    assert_int_equal(table.list.count, 0);
+    assert_false(own_stack_has(key, sizeof(key)));
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "nvmeof/auth/auth_key.h"
+#include "tests/own_stack.h"
 
 #define BASE_32 "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
 #define BASE_48                                                                \
@@ -78,4 +79,27 @@ static void test_malformed_secrets_give_no_key(void **state)
         assert_false(auth_key_parse(&key, texts[row]));
         assert_memory_equal(&key, &empty, sizeof(key));
     }
+}
+
+static struct auth_key key_of_the_stack;
+
+static void parse_key(void *arg)
+{
+    (void)!auth_key_parse(&key_of_the_stack, arg);
+}
+
+static void test_a_key_stays_nowhere_on_the_stack(void **state)
+{
+    static const uint8_t start[] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                    8, 9, 10, 11, 12, 13, 14, 15};
+    char good[] = "DHHC-1:00:" BASE_64;
+    char bad[] = "DHHC-1:01:" BASE_64; /* the length is not that of the hash */
+
+    (void)state;
+    own_stack_run(parse_key, good);
+    assert_int_equal(key_of_the_stack.len, 64);
+    assert_false(own_stack_has(start, sizeof(start)));
+    own_stack_run(parse_key, bad);
+    assert_int_equal(key_of_the_stack.len, 0);
+    assert_false(own_stack_has(start, sizeof(start)));
 }
