@@ -43,6 +43,7 @@ void tls_half_init(struct tls_half *half, const struct tls_crypto *crypto,
     tls_expand_label(crypto, hash, secret, "iv", nothing, half->iv, TLS_IV_LEN);
     crypto->aead_init(&half->aead, key, len);
     half->sequence = 0;
+    half->blocks = 0;
     wipe_bytes(key, sizeof(key));
 }
 
@@ -56,6 +57,8 @@ static void begin_record(struct tls_half *half, const struct tls_crypto *crypto,
     memcpy(nonce, half->iv, sizeof(nonce));
     put_be32(nonce + 8, get_be32(nonce + 8) ^ half->sequence);
     half->sequence++;
+    half->blocks +=
+        (get_be16(header + TLS_LENGTH) + TLS_BLOCK_LEN - 1u) / TLS_BLOCK_LEN;
     crypto->aead_begin(&half->aead, encrypts, nonce,
                        (struct auth_bytes){header, TLS_HEADER_LEN});
 }

@@ -46,9 +46,11 @@ enum {                  /* byte offsets of a record's header */
        TLS_ALERT_LEN = 2,
 };
 
-/* After so many records with one key its connection ends: the limit of AES-GCM
- * in RFC 8446 section 5.5, 2^24.5. */
-enum { TLS_RECORDS_MAX = 23726566 };
+/* After so many blocks of AES with one key its connection ends.  The limit of
+ * RFC 8446 section 5.5 is 2^24.5 records with all of their 2^14 bytes; most
+ * records of a drive are much shorter. */
+enum { TLS_BLOCK_LEN = 16 };
+#define TLS_BLOCKS_MAX (UINT64_C(23726566) * (TLS_PLAIN_MAX / TLS_BLOCK_LEN))
 
 struct tls_header {
     uint8_t type;
@@ -66,6 +68,7 @@ struct tls_half {
     struct tls_aead aead;
     uint8_t iv[TLS_IV_LEN];
     uint32_t sequence; /* of the next record */
+    uint64_t blocks;   /* encrypted or decrypted, parts of one included */
 };
 
 /** Begin with a traffic secret. */
@@ -75,7 +78,7 @@ void tls_half_init(struct tls_half *half, const struct tls_crypto *crypto,
 /** Whether the key must not be used for another record. */
 static inline bool tls_half_is_spent(const struct tls_half *half)
 {
-    return half->sequence >= TLS_RECORDS_MAX;
+    return half->blocks >= TLS_BLOCKS_MAX || half->sequence == UINT32_MAX;
 }
 
 /** Begin a record with `len_bytes` of content: write its header. */

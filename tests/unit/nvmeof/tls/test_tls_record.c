@@ -176,11 +176,26 @@ static void test_headers_are_judged(void **state)
     }
 }
 
-static void test_a_key_ends_after_its_records(void **state)
+static void test_a_key_ends_after_its_blocks(void **state)
 {
+    const struct tls_crypto crypto = make_crypto();
+    uint8_t record[64];
+
     (void)state;
-    receiver.sequence = TLS_RECORDS_MAX - 1;
-    assert_false(tls_half_is_spent(&receiver));
-    receiver.sequence = TLS_RECORDS_MAX;
-    assert_true(tls_half_is_spent(&receiver));
+    make_pair(&crypto, AUTH_SHA256);
+    /* Contents of 15 and 16 bytes, each with its type and a tag. */
+    tls_seal(&sender, &crypto, TLS_TYPE_DATA,
+             (const uint8_t *)"0123456789abcdef", 15, record);
+    assert_int_equal(sender.blocks, 2);
+    tls_seal(&sender, &crypto, TLS_TYPE_DATA,
+             (const uint8_t *)"0123456789abcdef", 16, record);
+    assert_int_equal(sender.blocks, 2 + 3);
+    sender.blocks = TLS_BLOCKS_MAX - 1;
+    assert_false(tls_half_is_spent(&sender));
+    tls_seal(&sender, &crypto, TLS_TYPE_DATA, (const uint8_t *)"", 0, record);
+    assert_true(tls_half_is_spent(&sender));
+    /* Sequence numbers are not used twice either. */
+    sender.blocks = 0;
+    sender.sequence = UINT32_MAX;
+    assert_true(tls_half_is_spent(&sender));
 }
