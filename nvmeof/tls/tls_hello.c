@@ -18,8 +18,8 @@ enum {
     EXT_MODES = 45,
     EXT_KEY_SHARE = 51,
     EXTENSIONS_MAX = 64, /* in one ClientHello */
-    IDENTITY_EXTRA = 6,  /* bytes of an identity's length and age */
     BINDER_MIN = 32,
+    VERSION_SSL_3 = 0x0300,
 };
 
 /* Bytes that are left to read.  Reading beyond the end sets `failed`. */
@@ -129,11 +129,30 @@ static bool parse_key_share(struct tls_client_hello *hello, struct reader *body)
     return !list.failed;
 }
 
+/* @return false when one of the lists has ended, or is malformed */
+static bool read_offer(struct reader *identities, struct reader *binders,
+                       struct tls_offer *offer)
+{
+    struct reader identity = read_list(identities, true);
+    struct reader binder = read_list(binders, false);
+
+    (void)read_bytes(identities, 4); /* the age of a ticket */
+    *offer = (struct tls_offer){
+        .identity = identity.at,
+        .identity_len = (uint16_t)identity.left,
+        .binder = binder.at,
+        .binder_len = (uint8_t)binder.left,
+    };
+    return !identities->failed && !binders->failed && identity.left != 0 &&
+           binder.left >= BINDER_MIN;
+}
+
 static bool parse_psk(struct tls_client_hello *hello, struct reader *body,
                       const uint8_t *message)
 {
     struct reader identities = read_list(body, true);
     struct reader binders;
+    struct tls_offer offer;
 
     hello->has_psk = true;
     hello->identities = identities.at;
@@ -142,8 +161,16 @@ static bool parse_psk(struct tls_client_hello *hello, struct reader *body,
     binders = read_list(body, true);
     hello->binders = binders.at;
     hello->binders_len = (uint16_t)binders.left;
-    return !identities.failed && identities.left > IDENTITY_EXTRA &&
-           !binders.failed && binders.left > BINDER_MIN;
+    if (identities.failed || binders.failed) {
+        return false;
+    }
+    /* Each identity has a binder. */
+    do {
+        if (!read_offer(&identities, &binders, &offer)) {
+            return false;
+        }
+    } while (identities.left != 0 || binders.left != 0);
+    return true;
 }
 
 /* @return false when its form is wrong */
@@ -217,10 +244,13 @@ enum tls_alert tls_client_hello_parse(struct tls_client_hello *hello,
 {
     struct reader reader = {message, len, false};
     struct reader list;
+    uint16_t version;
     bool is_compressed;
 
     memset(hello, 0, sizeof(*hello));
-    (void)read_bytes(&reader, TLS_MESSAGE_HEADER_LEN + 2 + TLS_RANDOM_LEN);
+    (void)read_bytes(&reader, TLS_MESSAGE_HEADER_LEN);
+    version = read_u16(&reader);
+    (void)read_bytes(&reader, TLS_RANDOM_LEN);
     list = read_list(&reader, false);
     if (list.failed || list.left > TLS_SESSION_MAX) {
         return TLS_ALERT_DECODE;
@@ -242,6 +272,10 @@ enum tls_alert tls_client_hello_parse(struct tls_client_hello *hello,
     list = read_list(&reader, true);
     if (list.failed || reader.failed || reader.left != 0) {
         return TLS_ALERT_DECODE;
+    }
+    /* Spec: RFC 8446 section D.5.  Other values mean nothing. */
+    if (version <= VERSION_SSL_3) {
+        return TLS_ALERT_VERSION;
     }
     if (is_compressed) {
         return TLS_ALERT_ILLEGAL;
@@ -276,20 +310,9 @@ bool tls_client_hello_offer(const struct tls_client_hello *hello,
     struct reader binders = {hello->binders, hello->binders_len, false};
 
     do {
-        struct reader identity = read_list(&identities, true);
-        struct reader binder = read_list(&binders, false);
-
-        (void)read_bytes(&identities, 4); /* the age of a ticket */
-        if (identities.failed || binders.failed || identity.left == 0 ||
-            binder.left < BINDER_MIN) {
+        if (!read_offer(&identities, &binders, offer)) {
             return false;
         }
-        *offer = (struct tls_offer){
-            .identity = identity.at,
-            .identity_len = (uint16_t)identity.left,
-            .binder = binder.at,
-            .binder_len = (uint8_t)binder.left,
-        };
     } while (number-- != 0);
     return true;
 }

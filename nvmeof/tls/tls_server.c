@@ -67,6 +67,17 @@ static void add_sealed(struct tls_server *server, enum tls_type type,
                             (uint32_t)len, server->out + server->out_len));
 }
 
+/* After the first message, for boxes on the way that know TLS 1.2 only.
+ * Spec: RFC 8446 section D.4. */
+static void add_ccs(struct tls_server *server)
+{
+    const uint8_t ccs = 1;
+
+    if (server->session_len != 0) {
+        add_plain(server, TLS_TYPE_CCS, &ccs, 1);
+    }
+}
+
 /* End the handshake.  An alert of the client is not answered. */
 static void fail_with(struct tls_server *server, enum tls_alert alert)
 {
@@ -145,10 +156,11 @@ static bool check_binder(struct tls_server *server,
     return is_good;
 }
 
-/* Whether the client has the key of this offer. */
+/* Whether the client has the key of this offer.
+ * @param is_known  whether the drive has a key with this name */
 static bool check_offer(struct tls_server *server,
                         const struct tls_client_hello *hello,
-                        const struct tls_offer *offer)
+                        const struct tls_offer *offer, bool *is_known)
 {
     struct tls_secret keys[TLS_STYLES];
     unsigned int count =
@@ -160,19 +172,22 @@ static bool check_offer(struct tls_server *server,
         server->key = keys[i];
     }
     wipe_bytes(keys, sizeof(keys));
+    *is_known = count != 0;
     return is_good;
 }
 
-/* Choose the first key that the drive knows by its name, or may know.
- * An unknown name and a wrong key have the same answer, so that nobody learns
- * the names of hosts.  Spec: RFC 8446 section 6.2, unknown_psk_identity. */
+/* Choose the first key whose name is known, and check its binder only: those
+ * before it may be generated, or for another drive (RFC 8446 section 4.2.11).
+ * An unknown name and a wrong key have the same answer, so that nobody without
+ * a key learns names of hosts (section 6.2, unknown_psk_identity). */
 static enum tls_alert choose_key(struct tls_server *server,
                                  const struct tls_client_hello *hello)
 {
     struct tls_offer offer;
+    unsigned int left = TLS_NAMES_MAX;
 
     for (uint16_t i = 0; tls_client_hello_offer(hello, i, &offer); i++) {
-        bool has_suite;
+        bool has_suite, is_known;
 
         if (!tls_identity_parse(&server->identity, offer.identity,
                                 offer.identity_len)) {
@@ -186,8 +201,12 @@ static enum tls_alert choose_key(struct tls_server *server,
         }
         server->hash = server->identity.hash;
         server->psk = i;
-        return check_offer(server, hello, &offer) ? TLS_ALERT_NONE
-                                                  : TLS_ALERT_DECRYPT;
+        if (check_offer(server, hello, &offer, &is_known)) {
+            return TLS_ALERT_NONE;
+        }
+        if (is_known || --left == 0) {
+            break;
+        }
     }
     return TLS_ALERT_DECRYPT;
 }
@@ -214,6 +233,7 @@ static void send_retry(struct tls_server *server)
     shorten_transcript(server);
     add_transcript(server, message, len);
     add_plain(server, TLS_TYPE_HANDSHAKE, message, len);
+    add_ccs(server);
     server->was_retried = true;
     server->hello_at = server->transcript_len;
     server_enter(server, TLS_SERVER_HELLO_2);
@@ -299,7 +319,6 @@ static void take_hello_part(struct tls_server *server, const uint8_t *data,
 static void send_server_hello(struct tls_server *server)
 {
     const struct auth_crypto *base = &server->config.crypto->base;
-    const uint8_t ccs = 1;
     uint8_t random[TLS_RANDOM_LEN];
     uint8_t message[TLS_SERVER_HELLO_MAX];
     size_t len;
@@ -316,8 +335,8 @@ static void send_server_hello(struct tls_server *server)
     len = tls_server_hello_emit(&hello, message);
     add_transcript(server, message, len);
     add_plain(server, TLS_TYPE_HANDSHAKE, message, len);
-    if (server->session_len != 0) {
-        add_plain(server, TLS_TYPE_CCS, &ccs, 1);
+    if (!server->was_retried) {
+        add_ccs(server);
     }
 }
 

@@ -24,6 +24,7 @@ enum {
     TLS_RECORD_MAX = TLS_HEADER_LEN + TLS_HELLO_MAX, /* in a handshake */
     TLS_TRANSCRIPT_MAX = TLS_HELLO_MAX + 640,
     TLS_OUT_MAX = 512,
+    TLS_NAMES_MAX = 4, /* of keys in a ClientHello that are looked up */
 };
 
 /* What a handshake waits for. */

@@ -13,6 +13,7 @@
 #include "firmware/crypto/aead.h"
 #include "lib/bytes.h"
 #include "nvmeof/tls/tls_server.h"
+#include "tests/own_stack.h"
 
 static struct crypto arithmetic;
 static struct tls_crypto crypto;
@@ -56,6 +57,10 @@ enum flaw {
     ZERO_SHARE, /* a point of small order */
     COMPRESSED, /* asks for compression */
     SHORT_LIST, /* the extensions end too early */
+    SSL_3,      /* legacy_version is that of SSL 3.0 */
+    STRANGER,   /* offers a key with another name first */
+    STRANGERS,  /* offers many of them */
+    NO_BINDER,  /* one identity has none */
     FLAWS
 };
 
@@ -114,7 +119,19 @@ static void hash_bytes(const uint8_t *bytes, size_t len, uint8_t *digest)
     crypto.base.hash(crypto.base.ctx, client.hash, bytes, len, digest);
 }
 
-/* The binder of what is in the message so far. */
+static unsigned int count_identities(enum flaw flaw)
+{
+    return flaw == STRANGERS                       ? 5
+           : flaw == STRANGER || flaw == NO_BINDER ? 2
+                                                   : 1;
+}
+
+static size_t binders_len(enum flaw flaw)
+{
+    return (flaw == NO_BINDER ? 1 : count_identities(flaw)) * (1 + mac_len());
+}
+
+/* The binder of what is in the message so far; that of a stranger is 0. */
 static void add_binder(enum flaw flaw)
 {
     uint8_t whole[4096] = {0}, digest[64], mac[64];
@@ -130,8 +147,12 @@ static void add_binder(enum flaw flaw)
     hash_bytes(whole, client.transcript_len + client.len, digest);
     tls_finished_mac(&crypto, client.hash, &binder, digest, mac);
     mac[0] ^= flaw == BAD_BINDER;
-    add_u16((unsigned int)mac_len() + 1);
-    add_u8((unsigned int)mac_len());
+    add_u16((unsigned int)binders_len(flaw));
+    memset(client.message + client.len, 0, binders_len(flaw));
+    for (size_t i = 0; i < binders_len(flaw); i += 1 + mac_len()) {
+        client.message[client.len + i] = (uint8_t)mac_len();
+    }
+    client.len += binders_len(flaw) - mac_len();
     add_bytes(mac, mac_len());
 }
 
@@ -154,6 +175,7 @@ static void add_extensions(enum flaw flaw)
     const uint8_t versions[] = {2, 3, flaw == NO_VERSION ? 3 : 4};
     const uint8_t groups[] = {0, 2, 0, flaw == NO_GROUP ? 30 : 29};
     const uint8_t modes[] = {1, flaw != NO_MODE};
+    const unsigned int count = count_identities(flaw);
     const char *name =
         client.hash == AUTH_SHA384 ? "NVMe0R02 host sub" : "NVMe0R01 host sub";
 
@@ -174,13 +196,16 @@ static void add_extensions(enum flaw flaw)
         return;
     }
     add_u16(41);
-    add_u16((unsigned int)(2 + 2 + 17 + 4 + 2 + 1 + mac_len()));
-    add_u16(2 + 17 + 4);
-    add_u16(17);
-    add_bytes(name, 17);
-    client.message[client.len - 5] ^= flaw == BAD_NAME; /* the host's name */
-    add_u16(0);
-    add_u16(0);
+    add_u16((unsigned int)(2 + count * 23 + 2 + binders_len(flaw)));
+    add_u16(count * 23);
+    for (unsigned int i = 1; i <= count; i++) {
+        add_u16(17);
+        add_bytes(name, 17);
+        /* The host's name. */
+        client.message[client.len - 5] ^= i != count || flaw == BAD_NAME;
+        add_u16(0);
+        add_u16(0);
+    }
 }
 
 static void make_hello(enum flaw flaw)
@@ -189,7 +214,8 @@ static void make_hello(enum flaw flaw)
     size_t lengths, end;
 
     client.len = 0;
-    add_bytes("\x01\0\0\0\x03\x03", 6);
+    add_bytes("\x01\0\0\0\x03", 5);
+    add_u8(flaw == SSL_3 ? 0 : 3);
     add_bytes(zeroes, 32);
     add_u8(32);
     add_bytes(zeroes, 32);
@@ -204,7 +230,7 @@ static void make_hello(enum flaw flaw)
     add_u16(0);
     add_extensions(flaw);
     /* The lengths cover the binders, which are made last. */
-    end = client.len + (flaw == NO_PSK ? 0 : 3 + mac_len());
+    end = client.len + (flaw == NO_PSK ? 0 : 2 + binders_len(flaw));
     end += flaw == PSK_NOT_LAST ? 4 : 0;
     put_be16(client.message + lengths, (uint16_t)(end - lengths - 2));
     put_be24(client.message + 1, (uint32_t)(end - 4));
@@ -284,14 +310,15 @@ static void take_flight(void)
 {
     const uint8_t *hello = server.out + 5;
     size_t hello_len = get_be16(server.out + 3);
-    uint8_t *sealed = server.out + 5 + hello_len + 6;
+    size_t ccs_len = server.was_retried ? 0 : 6; /* after the first message */
+    uint8_t *sealed = server.out + 5 + hello_len + ccs_len;
     size_t inner = get_be16(sealed + 3) - (size_t)TLS_TAG_LEN;
     uint8_t shared[32], digest[64];
 
     assert_int_equal(server.out[0], TLS_TYPE_HANDSHAKE);
     assert_int_equal(hello[0], TLS_SERVER_HELLO);
     assert_memory_equal(server.out + 5 + hello_len, "\x14\x03\x03\0\x01\x01",
-                        6);
+                        ccs_len);
     multiply_point(hello + hello_len - 6 - 32, shared);
     log_message(hello, hello_len);
     hash_bytes(client.transcript, client.transcript_len, digest);
@@ -309,7 +336,7 @@ static void take_flight(void)
     assert_int_equal(sealed[5 + inner - 1], TLS_TYPE_HANDSHAKE);
     assert_memory_equal(sealed + 5, "\x08\0\0\x02\0\0\x14\0\0", 9);
     log_message(sealed + 5, inner - 1);
-    assert_int_equal(server.out_len, 5 + hello_len + 6 + 5 + inner + 16);
+    assert_int_equal(server.out_len, 5 + hello_len + ccs_len + 5 + inner + 16);
     server.out_len = 0;
 }
 
@@ -403,7 +430,8 @@ static void test_a_hello_without_a_value_for_x25519_is_asked_again(void **state)
     give_record(TLS_TYPE_HANDSHAKE, client.message, client.len, UINT32_MAX);
     assert_int_equal(server.state, TLS_SERVER_HELLO_2);
     len = get_be16(server.out + 3);
-    assert_int_equal(server.out_len, 5 + len);
+    assert_int_equal(server.out_len, 5 + len + 6);
+    assert_memory_equal(server.out + 5 + len, "\x14\x03\x03\0\x01\x01", 6);
     /* The random that means HelloRetryRequest, RFC 8446 section 4.1.3. */
     assert_memory_equal(server.out + 5 + 6,
                         "\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e"
@@ -451,6 +479,8 @@ static void test_flaws_of_a_hello_have_their_alerts(void **state)
         [PSK_NOT_LAST] = TLS_ALERT_ILLEGAL, [BAD_BINDER] = TLS_ALERT_DECRYPT,
         [BAD_NAME] = TLS_ALERT_DECRYPT,     [ZERO_SHARE] = TLS_ALERT_ILLEGAL,
         [COMPRESSED] = TLS_ALERT_ILLEGAL,   [SHORT_LIST] = TLS_ALERT_DECODE,
+        [SSL_3] = TLS_ALERT_VERSION,        [STRANGERS] = TLS_ALERT_DECRYPT,
+        [NO_BINDER] = TLS_ALERT_DECODE,
     };
 
     (void)state;
@@ -463,6 +493,21 @@ static void test_flaws_of_a_hello_have_their_alerts(void **state)
         give_record(TLS_TYPE_HANDSHAKE, client.message, client.len, UINT32_MAX);
         expect_alert((enum tls_alert)alerts[flaw]);
     }
+}
+
+static void test_the_first_key_that_is_known_is_chosen(void **state)
+{
+    (void)state;
+    begin_handshake(AUTH_SHA384);
+    make_hello(STRANGER);
+    log_message(client.message, client.len);
+    give_record(TLS_TYPE_HANDSHAKE, client.message, client.len, UINT32_MAX);
+    assert_int_equal(server.state, TLS_SERVER_FINISHED);
+    /* The last extension of ServerHello has its number. */
+    assert_int_equal(get_be16(server.out + 5 + get_be16(server.out + 3) - 2),
+                     1);
+    take_flight();
+    expect_done();
 }
 
 static void test_every_truncation_of_a_hello_is_refused(void **state)
@@ -566,6 +611,37 @@ static void test_a_wrong_finished_is_refused(void **state)
     give_sealed(TLS_TYPE_ALERT, (const uint8_t *)"\x02\x33", 2);
     assert_int_equal(server.state, TLS_SERVER_FAILED);
     assert_int_equal(server.out_len, 0);
+}
+
+static void step_server(void *arg)
+{
+    while (tls_server_step(arg)) {
+    }
+}
+
+static void test_a_handshake_leaves_no_secret_on_the_stack(void **state)
+{
+    uint8_t shared[32];
+    uint8_t record[5 + 1024];
+
+    (void)state;
+    begin_handshake(AUTH_SHA256);
+    make_hello(NO_FLAW);
+    tls_header_emit(
+        &(struct tls_header){TLS_TYPE_HANDSHAKE, (uint16_t)client.len}, record);
+    memcpy(record + 5, client.message, client.len);
+    assert_int_equal(
+        tls_server_take(&server, record, (uint32_t)(5 + client.len)),
+        5 + client.len);
+    own_stack_run(step_server, &server);
+    assert_int_equal(server.state, TLS_SERVER_FINISHED);
+    multiply_point(server.share, shared);
+    assert_false(own_stack_has(shared, sizeof(shared)));
+    assert_false(own_stack_has(client.secret.bytes, 32)); /* the early one */
+    assert_false(own_stack_has(server.from_client.bytes, 32));
+    assert_false(own_stack_has(server.from_server.bytes, 32));
+    assert_false(own_stack_has(server.next_from_client.bytes, 32));
+    assert_false(own_stack_has(server.next_from_server.bytes, 32));
 }
 
 static void test_wiping_leaves_nothing(void **state)
