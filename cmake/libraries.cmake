@@ -53,7 +53,8 @@ function(essd_mbedtls top)
 endfunction()
 
 # essd_sodium(top): add the object library "sodium" of the few files that check
-# signatures of firmware images, and the interface library "sodium_headers".
+# signatures of firmware images and have X25519, and the interface library
+# "sodium_headers".
 # firmware/signature/sodium_parts.c has what these files need of others.
 function(essd_sodium top)
     essd_foreign_folder(${top} libsodium dir)
@@ -67,6 +68,8 @@ function(essd_sodium top)
     essd_foreign_objects(sodium sodium_headers
         ${source}/crypto_core/ed25519/ref10/ed25519_ref10.c
         ${source}/crypto_hash/sha512/cp/hash_sha512_cp.c
+        ${source}/crypto_scalarmult/curve25519/ref10/x25519_ref10.c
+        ${source}/crypto_scalarmult/curve25519/scalarmult_curve25519.c
         ${source}/crypto_sign/ed25519/ref10/open.c
         ${source}/crypto_verify/sodium/verify.c)
 endfunction()

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/crypto/aead.h"
 
+#include "firmware/crypto/x25519.h"
 #include "mbedtls/gcm.h"
 
 _Static_assert(sizeof(mbedtls_gcm_context) <= sizeof(struct tls_aead),
@@ -60,5 +61,6 @@ struct tls_crypto crypto_tls_ops(struct crypto *crypto)
         .aead_begin = aead_begin,
         .aead_add = aead_add,
         .aead_end = aead_end,
+        .x25519 = x25519_multiply,
     };
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* AES-GCM for TLS (nvmeof/tls/tls_crypto.h), done by Mbed TLS. */
+/* The functions for TLS (nvmeof/tls/tls_crypto.h): AES-GCM is done by Mbed TLS,
+ * X25519 by libsodium. */
 #ifndef ESSD_CRYPTO_AEAD_H
 #define ESSD_CRYPTO_AEAD_H
 

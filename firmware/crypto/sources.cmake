@@ -4,4 +4,5 @@ set(SOURCES
     crypto.c
     dh_groups.c
     dh_power.c
+    x25519.c
 )

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * This project uses a few files of libsodium.  Here are the functions that they
- * need from the other files.  Only public data is checked, so no function has
- * to take constant time or to erase memory.
+ * need from the other files.  Signatures are checked with public data only, so
+ * no function has to take constant time or to erase memory; X25519 of libsodium
+ * calls none of them.
  */
 #include "lib/util.h"
 

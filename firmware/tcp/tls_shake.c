@@ -143,7 +143,7 @@ static bool feed_handshake(struct tls_conn *conn, struct tls_server *server)
     return taken != 0;
 }
 
-/* A slice of the arithmetic ends the turn of this handshake. */
+/* A multiplication of X25519 has a turn of its own. */
 static bool is_computing(const struct tls_server *server)
 {
     return server->state == TLS_SERVER_PUBLIC ||

@@ -5,5 +5,4 @@ set(SOURCES
     tls_psk.c
     tls_record.c
     tls_server.c
-    x25519.c
 )

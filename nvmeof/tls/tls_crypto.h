@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The arithmetic of TLS 1.3 as nvmeof/tls sees it: that of authentication, and
- * AES-GCM in pieces.
+ * The arithmetic of TLS 1.3 as nvmeof/tls sees it: that of authentication,
+ * AES-GCM in pieces, and X25519.
  */
 #ifndef ESSD_NVMEOF_TLS_CRYPTO_H
 #define ESSD_NVMEOF_TLS_CRYPTO_H
@@ -13,6 +13,7 @@ enum {
                            * enough */
     TLS_TAG_LEN = 16,
     TLS_IV_LEN = 12,
+    X25519_LEN = 32,
 };
 
 /* One key of AES-GCM and the record that is under way.  It belongs to the
@@ -39,6 +40,13 @@ struct tls_crypto {
 
     /** @param tag  TLS_TAG_LEN bytes, all written */
     void (*aead_end)(struct tls_aead *aead, uint8_t *tag);
+
+    /** Multiply a point.  Everything has X25519_LEN bytes.
+     * @param scalar  the function clamps a copy of it
+     * @param point   NULL: the base point
+     * @return false when the result is 0: the point was of small order */
+    bool (*x25519)(const uint8_t *scalar, const uint8_t *point,
+                   uint8_t *result);
 };
 
 #endif

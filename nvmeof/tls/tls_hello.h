@@ -7,7 +7,6 @@
 #define ESSD_NVMEOF_TLS_HELLO_H
 
 #include "nvmeof/tls/tls_record.h"
-#include "nvmeof/tls/x25519.h"
 
 enum tls_message {
     TLS_CLIENT_HELLO = 1,

@@ -67,8 +67,7 @@ static void add_sealed(struct tls_server *server, enum tls_type type,
                             (uint32_t)len, server->out + server->out_len));
 }
 
-/* After the first message, for boxes on the way that know TLS 1.2 only.
- * Spec: RFC 8446 section D.4. */
+/* After the first message, for boxes that know TLS 1.2 only (section D.4). */
 static void add_ccs(struct tls_server *server)
 {
     const uint8_t ccs = 1;
@@ -245,7 +244,6 @@ static void begin_public(struct tls_server *server, const uint8_t *peer_share)
 
     memcpy(server->peer_share, peer_share, X25519_LEN);
     base->random(base->ctx, server->exponent, X25519_LEN);
-    x25519_start(&server->work, server->exponent, NULL);
     server_enter(server, TLS_SERVER_PUBLIC);
 }
 
@@ -395,12 +393,23 @@ static void send_finished(struct tls_server *server)
     wipe_bytes(&server->early, sizeof(server->early));
 }
 
-static void finish_shared(struct tls_server *server)
+static void compute_public(struct tls_server *server)
+{
+    bool is_good =
+        server->config.crypto->x25519(server->exponent, NULL, server->share);
+
+    ASSERT(is_good); /* the base point is not of small order */
+    server_enter(server, TLS_SERVER_SHARED);
+}
+
+static void compute_shared(struct tls_server *server)
 {
     uint8_t shared[X25519_LEN];
+    bool is_good = server->config.crypto->x25519(server->exponent,
+                                                 server->peer_share, shared);
 
     wipe_bytes(server->exponent, sizeof(server->exponent));
-    if (!x25519_result(&server->work, shared)) {
+    if (!is_good) {
         fail_with(server, TLS_ALERT_ILLEGAL);
         return;
     }
@@ -577,18 +586,10 @@ bool tls_server_step(struct tls_server *server)
     case TLS_SERVER_FINISHED:
         return step_record(server);
     case TLS_SERVER_PUBLIC:
-        if (x25519_step(&server->work)) {
-            bool is_good = x25519_result(&server->work, server->share);
-
-            ASSERT(is_good); /* the base point is not of small order */
-            x25519_start(&server->work, server->exponent, server->peer_share);
-            server_enter(server, TLS_SERVER_SHARED);
-        }
+        compute_public(server);
         return true;
     case TLS_SERVER_SHARED:
-        if (x25519_step(&server->work)) {
-            finish_shared(server);
-        }
+        compute_shared(server);
         return true;
     case TLS_SERVER_IDLE:
     case TLS_SERVER_DONE:

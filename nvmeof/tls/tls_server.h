@@ -10,8 +10,8 @@
  *                                  <- ServerHello, EncryptedExtensions,
  * Finished Finished                       ->
  *
- * A handshake is done in slices (tls_server_step()), and uses the memory of its
- * struct only.
+ * A step (tls_server_step()) has at most one multiplication of X25519.  A
+ * handshake uses the memory of its struct only.
  */
 #ifndef ESSD_NVMEOF_TLS_SERVER_H
 #define ESSD_NVMEOF_TLS_SERVER_H
@@ -74,7 +74,6 @@ struct tls_server {
     uint8_t exponent[X25519_LEN];
     uint8_t peer_share[X25519_LEN];
     uint8_t share[X25519_LEN];
-    struct x25519 work;
 
     struct tls_secret early;                    /* then the handshake secret */
     struct tls_secret from_client, from_server; /* traffic secrets */

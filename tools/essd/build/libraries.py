@@ -2,7 +2,8 @@
 """Unpacks the libraries of others that the firmware and tests are linked with.
 
 * Mbed TLS (Apache-2.0), whose arithmetic the drive uses for authentication.
-* libsodium (ISC), whose Ed25519 and SHA-512 check signatures of firmware images.
+* libsodium (ISC), whose Ed25519 and SHA-512 check signatures of firmware images, and
+  whose X25519 TLS uses.
 * lwIP (BSD-3-Clause), with whose TCP tests compare the TCP engine.
 
 The releases come from Debian's source packages (debian_source.py).  CMake runs this file
