@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A cable that is a stream socket, as `essd` and `essd conform` use it.
 
-The machine continues whatever the peer does (qemu-patches/0006 and 0007).
+The machine continues whatever the peer does (qemu-patches/0006, 0007 and 0022).
 """
 
 import socket
@@ -123,3 +123,17 @@ def test_a_frame_is_dropped_while_no_peer_is_connected(start, in_folder) -> None
     send(machine, 0)
     machine.wait(lambda: sent(machine) == 1, "the frame was not dropped")
     assert machine.ask("query-status")["status"] == "running"
+
+
+def test_frames_are_dropped_on_a_cable_that_was_plugged_without_a_peer(
+        start, in_folder) -> None:  # noqa: F811
+    machine = start(*STREAM)
+    start_port(machine)
+    for plugged in (False, True):
+        machine.ask("set_link", name="s", up=plugged)
+    machine.wait(lambda: machine.read32(PORT0 + 0x18) & 1 == 1, "link")
+    send(machine, 0)
+    machine.wait(lambda: sent(machine) == 1, "the frame was not dropped")
+    cable = Cable(machine)
+    send(machine, 1)
+    assert struct.unpack("!I", cable.frame()[14:18])[0] == 1
