@@ -104,6 +104,7 @@ static void essd_port_resumed(void *opaque)
 
     if (!s->batch.waits) {
         s->port.link_blocked = 0;
+        essd_core_timer_mod(s->faults_timer, 0); /* held frames have room */
     }
 }
 
@@ -718,7 +719,6 @@ static void essd_port_init(Object *obj)
         .fec = PHY_PARTNER_AUTO,
         .is_present = true,
     };
-
     essd_core_init(&s->core, SYS_BUS_DEVICE(obj), &essd_port_core_ops, s);
 }
 

@@ -4,6 +4,7 @@
 The machine continues whatever the peer does (qemu-patches/0006, 0007 and 0022).
 """
 
+import contextlib
 import socket
 import struct
 from pathlib import Path
@@ -137,3 +138,29 @@ def test_frames_are_dropped_on_a_cable_that_was_plugged_without_a_peer(
     cable = Cable(machine)
     send(machine, 1)
     assert struct.unpack("!I", cable.frame()[14:18])[0] == 1
+
+
+def numbers_until_quiet(cable: Cable) -> list[int]:
+    """Read frames until none has come for a second; return their numbers."""
+    numbers = []
+    cable.socket.settimeout(1)
+    with contextlib.suppress(TimeoutError):
+        while True:
+            numbers.append(struct.unpack("!I", cable.frame()[14:18])[0])
+    cable.socket.settimeout(30)
+    return numbers
+
+
+def test_a_delayed_frame_that_waits_for_room_is_sent_after_a_stop(
+        start, in_folder) -> None:  # noqa: F811
+    machine, cable = connected(start)
+    start_port(machine)
+    machine.ask("qom-set", path="/machine/faults", property="add",
+                value="id=1 site=wire do=delay argument=1000000 nth=1")
+    fill(machine)
+    machine.do("clock_step 2000000")    # now frame 0 is due, and there is no room
+    machine.write32(PORT0 + 0x10, 0)    # no other frame is sent from now on
+    machine.ask("stop")
+    assert 0 not in numbers_until_quiet(cable)
+    machine.ask("cont")
+    assert struct.unpack("!I", cable.frame()[14:18])[0] == 0
