@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "nvmeof/tls/tls_wipe.h"
+#include "lib/wipe.h"
 
 enum { FIRST_BYTE = TLS_TYPE_HANDSHAKE, WATCH_US = 100000 };
 
@@ -54,9 +54,9 @@ static void free_conn(struct tls_socket *socket, struct tls_conn *conn)
     socket->conn_of[slot_of(conn->tid)] = TLS_CONNS;
     tls_conn_enter(socket, conn, TLS_CONN_FREE);
     conn->needs_step = false;
-    tls_wipe(&conn->key, sizeof(conn->key));
-    tls_wipe(&conn->receives, sizeof(conn->receives));
-    tls_wipe(&conn->sends, sizeof(conn->sends));
+    wipe_bytes(&conn->key, sizeof(conn->key));
+    wipe_bytes(&conn->receives, sizeof(conn->receives));
+    wipe_bytes(&conn->sends, sizeof(conn->sends));
     socket->used--;
 }
 
@@ -210,7 +210,7 @@ static bool key_is_in_force(const struct tls_socket *socket,
     for (unsigned int i = 0; i < count; i++) {
         is_found |= tls_is_equal(keys[i].bytes, conn->key.bytes, len);
     }
-    tls_wipe(keys, sizeof(keys));
+    wipe_bytes(keys, sizeof(keys));
     return is_found;
 }
 

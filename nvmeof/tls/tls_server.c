@@ -529,17 +529,12 @@ static uint32_t missing_bytes(const struct tls_server *server)
     return want - server->record_len;
 }
 
-static bool takes_bytes(const struct tls_server *server)
-{
-    return is_hello_state(server) || server->state == TLS_SERVER_FINISHED;
-}
-
 uint32_t tls_server_take(struct tls_server *server, const uint8_t *bytes,
                          uint32_t len)
 {
     uint32_t taken = 0;
 
-    if (!takes_bytes(server)) {
+    if (!is_hello_state(server) && server->state != TLS_SERVER_FINISHED) {
         return 0;
     }
     for (unsigned int round = 0; round < 2; round++) { /* header, rest */

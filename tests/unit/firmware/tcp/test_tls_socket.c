@@ -15,7 +15,7 @@
 
 #include "firmware/tcp/tls_socket.h"
 #include "lib/bytes.h"
-#include "nvmeof/tls/tls_wipe.h"
+#include "lib/wipe.h"
 #include "tests/test_fixture.h"
 
 enum {
@@ -247,7 +247,7 @@ static unsigned int find_keys(void *ctx, const struct tls_identity *identity,
 
 void tls_server_wipe(struct tls_server *server)
 {
-    tls_wipe(server, sizeof(*server));
+    wipe_bytes(server, sizeof(*server));
 }
 
 void tls_server_start(struct tls_server *server,
