@@ -104,7 +104,7 @@ struct hw_nand_op { /* a command that was taken and has not completed */
                         * end at this time or later */
     uint32_t tag;      /* for traces: NAND_TAG_* */
     uint64_t cookie;
-    uint64_t started_ns;      /* when it is traced: the time of its start */
+    uint64_t taken_ns;        /* when it was taken; it does not begin before */
     uint8_t *list;            /* in DRAM */
     struct nand_op *array_op; /* while the die executes it */
 };

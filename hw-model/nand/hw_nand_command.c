@@ -159,6 +159,7 @@ void hw_nand_command_start(struct hw_nand *nand, unsigned int q,
     parse_command(op, bytes);
     op->status = (uint8_t)judge_command(nand, op, bytes);
     op->tag = get_le32(bytes + NAND_CMD_TAG);
+    op->taken_ns = hw_nand_now_ns(nand);
     if (trace_is_on(nand->config.trace, TRACE_GROUP_NAND)) {
         hw_nand_trace_start(nand, op);
     }

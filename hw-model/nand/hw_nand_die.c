@@ -9,6 +9,11 @@
  * ended are in the list of ready registers.  This file has the steps of the
  * page register; those of the cache register are in hw_nand_cache.c.
  *
+ * The clock of a register may be behind the time: it stands still while the
+ * array accesses its storage, and timers may be late.  What follows happens at
+ * the clock's time.  But a command does not exist before it was taken, at
+ * hw_nand_op.taken_ns.
+ *
  * Reads that take no time have no such states: see hw_nand_reads.c.
  */
 #include "hw-model/nand/hw_nand_internal.h"
@@ -59,8 +64,8 @@ static bool is_overtaken(struct hw_nand *nand, uint32_t d,
     const struct hw_nand_op *read =
         hw_nand_list_first(nand, &die_at(nand, d)->urgent);
 
-    return read != NULL && can_be_suspended(nand, op, end_ns) &&
-           !is_same_block(op, read);
+    return read != NULL && read->taken_ns < end_ns &&
+           can_be_suspended(nand, op, end_ns) && !is_same_block(op, read);
 }
 
 static void suspend_operation(struct hw_nand *nand, uint32_t d,
@@ -75,6 +80,23 @@ static void suspend_operation(struct hw_nand *nand, uint32_t d,
     page->op = HW_NAND_NONE;
     page->state = HW_DIE_IDLE;
     hw_nand_count(nand, NAND_COUNT_SUSPENDS, 1);
+}
+
+/* Suspend the operation that has begun in the array: its `busy_ns` begin at the
+ * clock of the page register, and a read overtakes it, which may have come
+ * later than that. */
+static void suspend_at_read(struct hw_nand *nand, uint32_t d, uint64_t busy_ns)
+{
+    const struct hw_nand_op *read =
+        hw_nand_list_first(nand, &die_at(nand, d)->urgent);
+    struct hw_nand_register *page = hw_nand_page(nand, d);
+    uint64_t begun_ns = page->clock_ns;
+
+    if (read->taken_ns > begun_ns) {
+        page->state = HW_DIE_BUSY;
+        hw_nand_register_cut(nand, d, read->taken_ns);
+    }
+    suspend_operation(nand, d, begun_ns + busy_ns - page->clock_ns);
 }
 
 static bool resume_operation(struct hw_nand *nand, uint32_t d)
@@ -106,6 +128,27 @@ bool hw_nand_die_prefers_urgent(const struct hw_nand *nand, uint32_t d)
     return die->urgent.head != HW_NAND_NONE && die->passes < PASSES_MAX;
 }
 
+/* Whether an urgent read is next, and came before another operation could begin
+ * at `other_ns`.  While operations take no time, it passes all that wait. */
+static bool has_urgent_at(struct hw_nand *nand, uint32_t d, uint64_t other_ns)
+{
+    const struct hw_nand_op *read =
+        hw_nand_list_first(nand, &die_at(nand, d)->urgent);
+
+    return hw_nand_die_prefers_urgent(nand, d) &&
+           (read->taken_ns <= other_ns || !hw_nand_is_timed(nand));
+}
+
+/* When the first operation of the normal list could begin. */
+static uint64_t normal_begins_ns(struct hw_nand *nand, uint32_t d)
+{
+    const struct hw_nand_op *op =
+        hw_nand_list_first(nand, &die_at(nand, d)->normal);
+
+    return op != NULL ? MAX(hw_nand_page(nand, d)->clock_ns, op->taken_ns)
+                      : UINT64_MAX;
+}
+
 /* The list whose first operation is next; NULL: there is none. */
 static struct hw_nand_list *next_list(struct hw_nand *nand, uint32_t d)
 {
@@ -118,7 +161,7 @@ static struct hw_nand_list *next_list(struct hw_nand *nand, uint32_t d)
                    ? &die->urgent
                    : NULL;
     }
-    if (hw_nand_die_prefers_urgent(nand, d)) {
+    if (has_urgent_at(nand, d, normal_begins_ns(nand, d))) {
         return &die->urgent;
     }
     if (die->normal.head != HW_NAND_NONE) {
@@ -163,14 +206,16 @@ static bool begin_cached_program(struct hw_nand *nand, uint32_t d)
 static bool begin_beside_read(struct hw_nand *nand, uint32_t d)
 {
     const struct hw_nand_die *die = die_at(nand, d);
+    const struct hw_nand_op *next;
     struct hw_nand_list *list;
 
     if (hw_nand_cache(nand, d)->state != HW_DIE_HOLDS) {
         return false; /* The data is being sent. */
     }
     list = next_list(nand, d);
-    if (list != NULL &&
-        hw_nand_list_first(nand, list)->opcode == NAND_CMD_READ) {
+    next = list != NULL ? hw_nand_list_first(nand, list) : NULL;
+    if (next != NULL && next->opcode == NAND_CMD_READ &&
+        next->taken_ns <= hw_nand_page(nand, d)->clock_ns) {
         return hw_nand_register_begin(nand, d, take_next(nand, d, list));
     }
     (void)hw_nand_cache_send(nand, d, die->is_chained);
@@ -180,10 +225,16 @@ static bool begin_beside_read(struct hw_nand *nand, uint32_t d)
 /* Whether the program in the cache register has to leave it.  An urgent read
  * needs both registers.  While an operation is suspended, no program begins,
  * because a die can suspend only one operation. */
-static bool must_drop_program(const struct hw_nand *nand, uint32_t d)
+static bool must_drop_program(struct hw_nand *nand, uint32_t d)
 {
-    return nand->dies[d].suspended != HW_NAND_NONE ||
-           hw_nand_die_prefers_urgent(nand, d);
+    const struct hw_nand_register *cache = hw_nand_cache(nand, d);
+    uint64_t begins_ns =
+        cache->state == HW_DIE_HOLDS
+            ? MAX(hw_nand_page(nand, d)->clock_ns, cache->clock_ns)
+            : UINT64_MAX;
+
+    return die_at(nand, d)->suspended != HW_NAND_NONE ||
+           has_urgent_at(nand, d, begins_ns);
 }
 
 /* Begin an operation while the cache register is not idle. */
@@ -269,7 +320,7 @@ static bool begin_in_die(struct hw_nand *nand, uint32_t d)
     busy_ns = hw_nand_busy_ns(nand, op);
     op->limit_ns = clock_ns + 2 * busy_ns;
     if (is_overtaken(nand, d, op, clock_ns + busy_ns)) {
-        suspend_operation(nand, d, busy_ns);
+        suspend_at_read(nand, d, busy_ns);
         return true;
     }
     busy_ns += die->suspend_ns + die->copy_ns;
@@ -387,8 +438,9 @@ static bool waits_to_begin(const struct hw_nand *nand, uint32_t r)
            nand->ops[reg->op].cursor == 0;
 }
 
-/* An urgent read has come. */
-static void overtake_operation(struct hw_nand *nand, uint32_t d)
+/* An urgent read has come at `now_ns`. */
+static void overtake_operation(struct hw_nand *nand, uint32_t d,
+                               uint64_t now_ns)
 {
     const struct hw_nand_register *page = hw_nand_page(nand, d);
 
@@ -397,10 +449,9 @@ static void overtake_operation(struct hw_nand *nand, uint32_t d)
         hw_nand_register_put_back(nand, d);
     } else if (page->state == HW_DIE_BUSY &&
                is_overtaken(nand, d, op_of(nand, d), nand->timers[d].end_ns)) {
-        uint64_t now_ns = hw_nand_now_ns(nand);
         uint64_t end_ns = nand->timers[d].end_ns;
 
-        hw_nand_register_cut(nand, d);
+        hw_nand_register_cut(nand, d, now_ns);
         suspend_operation(nand, d, end_ns > now_ns ? end_ns - now_ns : 0);
     }
 }
@@ -413,14 +464,14 @@ void hw_nand_die_submit(struct hw_nand *nand, struct hw_nand_op *op)
 
     hw_nand_list_put(nand, op->is_urgent ? &die->urgent : &die->normal, op);
     if (op->is_urgent) {
-        overtake_operation(nand, d);
+        overtake_operation(nand, d, op->taken_ns);
     }
     if (page->state == HW_DIE_IDLE) {
-        page->clock_ns = hw_nand_now_ns(nand);
+        page->clock_ns = op->taken_ns;
         hw_nand_register_ready(nand, d);
     } else if (page->state == HW_DIE_BUSY && op->opcode == NAND_CMD_PROGRAM &&
                hw_nand_cache(nand, d)->state == HW_DIE_IDLE) {
-        hw_nand_cache(nand, d)->clock_ns = hw_nand_now_ns(nand);
+        hw_nand_cache(nand, d)->clock_ns = op->taken_ns;
         hw_nand_cache_fill(nand, d);
     }
 }
@@ -495,7 +546,7 @@ void hw_nand_dies_reset(struct hw_nand *nand)
     }
     for (uint32_t r = 0; r < HW_NAND_REGISTERS; r++) {
         if (receives_command(nand, r)) {
-            hw_nand_register_cut(nand, r);
+            hw_nand_register_cut(nand, r, hw_nand_now_ns(nand));
             hw_nand_channel_release(nand, r, hw_nand_now_ns(nand));
             drop_operation(nand, r);
         }

@@ -237,8 +237,8 @@ void hw_nand_dies_reset(struct hw_nand *nand);
 /* ---- hw_nand_register.c: steps that both registers of a die have.  They
  * return whether the state that they enter has ended. */
 
-/* The time of a register's state ends now, before it has passed. */
-void hw_nand_register_cut(struct hw_nand *nand, uint32_t r);
+/* The state of a register has ended at `end_ns`, before its time has passed. */
+void hw_nand_register_cut(struct hw_nand *nand, uint32_t r, uint64_t end_ns);
 
 /* The time of a register's state has ended. */
 void hw_nand_register_elapsed(struct hw_nand *nand, uint32_t r,

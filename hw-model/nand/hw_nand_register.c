@@ -45,21 +45,27 @@ uint64_t hw_nand_busy_time(const struct hw_nand *nand, uint32_t die)
     return busy_ns;
 }
 
-void hw_nand_register_cut(struct hw_nand *nand, uint32_t r)
+static void end_state(struct hw_nand *nand, uint32_t r, uint64_t end_ns,
+                      bool is_cut)
 {
-    hw_nand_timer_stop(nand, r);
-    count_busy(nand, r, hw_nand_now_ns(nand));
+    count_busy(nand, r, end_ns);
     if (trace_is_on(nand->config.trace, TRACE_GROUP_NAND)) {
-        hw_nand_trace_phase(nand, r, hw_nand_now_ns(nand), true);
+        hw_nand_trace_phase(nand, r, end_ns, is_cut);
     }
+}
+
+void hw_nand_register_cut(struct hw_nand *nand, uint32_t r, uint64_t end_ns)
+{
+    if (nand->timers[r].heap_at != HW_NAND_NONE) {
+        hw_nand_timer_stop(nand, r);
+    }
+    end_state(nand, r, end_ns, true);
+    nand->registers[r].clock_ns = end_ns;
 }
 
 void hw_nand_register_elapsed(struct hw_nand *nand, uint32_t r, uint64_t end_ns)
 {
-    count_busy(nand, r, end_ns);
-    if (trace_is_on(nand->config.trace, TRACE_GROUP_NAND)) {
-        hw_nand_trace_phase(nand, r, end_ns, false);
-    }
+    end_state(nand, r, end_ns, false);
     nand->registers[r].clock_ns = end_ns;
     hw_nand_register_ready(nand, r);
 }
@@ -70,6 +76,8 @@ bool hw_nand_register_begin(struct hw_nand *nand, uint32_t r,
     struct hw_nand_register *reg = &nand->registers[r];
 
     reg->op = hw_nand_op_index(nand, op);
+    /* The register may have been waiting for storage when the command came. */
+    reg->clock_ns = MAX(reg->clock_ns, op->taken_ns);
     if (!hw_nand_op_open(nand, op)) {
         return hw_nand_register_end(nand, r);
     }
@@ -100,7 +108,7 @@ void hw_nand_register_put_back(struct hw_nand *nand, uint32_t r)
     struct hw_nand_op *op = op_of(nand, r);
 
     if (nand->timers[r].heap_at != HW_NAND_NONE) {
-        hw_nand_register_cut(nand, r);
+        hw_nand_register_cut(nand, r, hw_nand_now_ns(nand));
     }
     leave_channel(nand, r);
     nand_op_put(nand->array, op->array_op);

@@ -42,7 +42,6 @@ void hw_nand_trace_start(struct hw_nand *nand, struct hw_nand_op *op)
 
     record.arg[7] = op->tag >> NAND_TAG_CAUSE_SHIFT;
     op->is_traced = true;
-    op->started_ns = hw_nand_now_ns(nand);
     trace->emit(trace->ctx, &record, NULL);
 }
 
@@ -55,7 +54,7 @@ void hw_nand_trace_end(const struct hw_nand *nand, const struct hw_nand_op *op)
         return; /* the reader has left meanwhile */
     }
     record.arg[7] = op->status;
-    record.arg[8] = (uint32_t)((hw_nand_now_ns(nand) - op->started_ns) / 1000);
+    record.arg[8] = (uint32_t)((hw_nand_now_ns(nand) - op->taken_ns) / 1000);
     record.arg[9] = op->tag >> NAND_TAG_CAUSE_SHIFT;
     trace->emit(trace->ctx, &record, NULL);
 }
