@@ -139,6 +139,7 @@ def test_a_read_says_what_it_waited_for() -> None:
         assert entry["args"]["waited us"] == {
             "die: PROGRAM for collection": 900.0, "channel: READ for host read": 40.0}
         assert entry["args"]["request"] == 7
+        assert (entry["args"]["channel"], entry["args"]["die"]) == (1, 0)
     assert ("READ for host read", 100.0, 1110.0) in spans(entries)
 
 
@@ -161,6 +162,8 @@ def test_each_die_and_each_channel_has_a_track() -> None:
             if entry["ph"] == "X" and entry["tid"] == tracks["channel 1 die 0"]]
     assert busy == [("PROGRAM for collection", 0.0, 1000.0),
                     ("READ for host read", 1041.0, 60.0)]
+    program = next(entry for entry in entries if entry["name"] == "PROGRAM for collection")
+    assert program["args"]["superblock"] == 9 and program["args"]["channel"] == 1
     assert sum(entry["ph"] == "X" and entry["tid"] == tracks["channel 1"]
                for entry in entries) == 3
 
@@ -170,6 +173,7 @@ def test_the_next_command_of_the_same_number_has_not_waited() -> None:
         "COMMAND", 0x02, 1, 100, 0, 4096, 0, 1, 0, 20, 30, 60, time_ns=9_000_000))
     reads = [entry for entry in entries if entry["ph"] == "b" and entry["name"] == "Read"]
     assert ["waited us" in entry["args"] for entry in reads] == [True, False]
+    assert ["die" in entry["args"] for entry in reads] == [True, False]
 
 
 def test_collection_and_counters_have_tracks() -> None:
@@ -190,6 +194,7 @@ def test_collection_and_counters_have_tracks() -> None:
     assert (moved["name"], moved["ts"], moved["dur"]) == (
         "superblock 12 for collection", 1000.0, 2000.0)
     assert moved["args"]["moved"] == 60 and moved["args"]["result"] == "free"
+    assert moved["args"]["age in rows"] == 7000 and moved["args"]["free superblocks"] == 4
     counters = [(entry["name"], *entry["args"].values()) for entry in entries
                 if entry["ph"] == "C"]
     assert ("write amplification", 3.0) in counters     # 144 programmed for 48 written

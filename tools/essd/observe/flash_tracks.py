@@ -69,6 +69,7 @@ class Waits:
     busy: dict[str, deque[Busy]] = field(
         default_factory=lambda: defaultdict(lambda: deque(maxlen=KEPT)))
     of_request: dict[int | None, dict[str, float]] = field(default_factory=dict)
+    places: dict[int | None, dict[str, int]] = field(default_factory=dict)
 
     def note(self, track: str, busy: Busy) -> None:
         self.busy[track].append(busy)
@@ -105,6 +106,7 @@ class Waits:
         waits = {label: round(us, 1)
                  for label, us in sorted(found.items(), key=lambda item: -item[1])}
         if event.request is not None and cause_name(event.args) == "host read":
+            self.places[event.request] = {"channel": channel, "die": event.args["die"]}
             of_request = self.of_request.setdefault(event.request, {})
             for label, us in waits.items():
                 of_request[label] = max(of_request.get(label, 0.0), us)
@@ -113,6 +115,10 @@ class Waits:
     def of_host(self, request: int | None) -> dict[str, float]:
         """The same for a host's command that has ended."""
         return self.of_request.pop(request, {})
+
+    def place_of_host(self, request: int | None) -> dict[str, int]:
+        """Channel and die of the last read of the flash for a host's command."""
+        return self.places.pop(request, {})
 
 
 @dataclass
@@ -178,7 +184,8 @@ class Tracks:
             f"{event.request}-{event.time_ns}-{args['block']}", label_of(args),
             event.time_ns - 1000 * args["us"], event.time_ns,
             {"channel": args["channel"], "die": args["die"], "planes": args["planes"],
-             "block": args["block"], "wordline": args["wordline"],
+             "block": args["block"], "superblock": args["block"],
+             "wordline": args["wordline"],
              "entries": args["entries"], "cause": cause_name(args),
              "status": name_of(NAND_STATUSES, args["status"]), "request": event.request,
              **({"waited us": waits} if waits else {})})
@@ -199,8 +206,9 @@ class Tracks:
             return
         self.track(pid, tid + 1, name)
         self.slice(pid, tid + 1, busy.label, begun_ns, end_ns,
-                   {"block": args["block"], "cause": cause_name(args),
-                    "request": event.request, "phase": phase, "die": die,
+                   {"block": args["block"], "superblock": args["block"],
+                    "cause": cause_name(args), "request": event.request,
+                    "phase": phase, "channel": channel, "die": die,
                     "suspended": bool(args["is_cut"])})
 
     # ---- The translation layer
@@ -223,7 +231,8 @@ class Tracks:
                    event.time_ns, time_ns,
                    {"cause": cause_name(args), "policy": event.text,
                     "valid": args["valid"], "capacity": args["capacity"],
-                    "age": args["age"], "moved": self.moved, "result": result})
+                    "age in rows": args["age"], "free superblocks": args["free"],
+                    "moved": self.moved, "result": result})
 
     def superblock(self, event: Event) -> None:
         args = event.args

@@ -128,6 +128,7 @@ class Writer:
         self.process(event.qpn, f"queue pair {event.qpn:#x}")
         number = f"{event.qpn:x}-{event.request}-{event.time_ns}"
         waits = self.flash.waits.of_host(event.request)
+        place = self.flash.waits.place_of_host(event.request)
         self.compare(event, waits)
         times = stage_times(event, path)
         start_ns = float(event.time_ns - 1000 * args["total_us"]) - 1000 * times["arrive"]
@@ -135,7 +136,7 @@ class Writer:
                    event.time_ns,
                    {"nsid": args["nsid"], "lba": args["lba"], "bytes": args["bytes"],
                     "status": status_name(args["status"]), "request": event.request,
-                    **({"waited us": waits} if waits else {})})
+                    **place, **({"waited us": waits} if waits else {})})
         for name, us in times.items():
             if us:
                 self.slice(event.qpn, "command", number, name, start_ns,
