@@ -6,11 +6,13 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from essd.supervisor.channel import Messages, Subscriber, Trace, request_line
+from essd.supervisor.channel import Messages, Refused, Subscriber, Trace, request_line
+from essd.supervisor.control import Control
 
 
 @asynccontextmanager
@@ -61,6 +63,47 @@ def test_tracers_that_start_at_once_share_one_connection(tmp_path: Path) -> None
             return seen
 
     assert asyncio.run(start_all()) == [b"\x0f\0\0\0"]
+
+
+@pytest.mark.parametrize("answers", [
+    [{}, {}], [ValueError("off"), {}], [{}, Refused("busy", "busy")]])
+def test_a_trace_ends_after_the_firmware_has_ended_a_turn(answers: list[Any]) -> None:
+    """The events of commands that the host has acknowledged by then are in the trace."""
+    happened: list[str] = []
+
+    class Firmware:
+        async def ask(self, request: str, _arguments: dict[str, Any], _timeout_s: float,
+                      ) -> dict[str, Any]:
+            happened.append(request)
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return dict(answer)
+
+    class Channel:
+        def __init__(self) -> None:
+            self.subscribers: list[Subscriber] = []
+
+        async def connect(self) -> bool:
+            return True
+
+        async def remove(self, subscriber: Subscriber) -> None:
+            assert subscriber.mask == 1
+            happened.append("removed")
+
+    async def run() -> None:
+        control = Control(SimpleNamespace(                          # type: ignore[arg-type]
+            messages={"drive": Firmware()}, traces={"drive": Channel()},
+            running_drive=lambda _request: SimpleNamespace(name="drive")))
+        reader = asyncio.StreamReader()
+        reader.feed_data(b"\n")
+        writer = SimpleNamespace(write=lambda _data: None, drain=lambda: asyncio.sleep(0))
+        await control.subscribe({"events": ["trace"], "mask": 1}, reader,
+                                writer)                             # type: ignore[arg-type]
+
+    asked = 1 if isinstance(answers[0], Exception) else 2
+    asyncio.run(run())
+    assert happened == ["status"] * asked + ["removed"]
 
 
 @pytest.mark.parametrize(("arguments", "text"), [

@@ -39,6 +39,8 @@ async def wait_for_input(reader: asyncio.StreamReader) -> None:
         await reader.readline()
 
 
+TURN_S = 1.0            # for the firmware to answer at the end of a trace
+
 # The kinds of events that a client can subscribe to.
 EVENT_KINDS = {"part", "link", "cable", "restart", "trace"}
 
@@ -108,12 +110,24 @@ class Control:
                              f"instance with {chosen.hint(name, 'down')} and "
                              f"{chosen.hint(name, 'up')}")
 
+    async def let_turn_end(self, drive: str) -> None:
+        """Have the firmware end a turn of its main loop, so that its last events come.
+
+        It traces a command when it sees that the host has acknowledged the response, and
+        sleeps until something wakes it.  The answer to a second request says that the turn
+        of the first one has ended.
+        """
+        with contextlib.suppress(EssdError, ValueError, OSError):   # off, halted, starting
+            for _ in range(2):
+                await self.supervisor.messages[drive].ask("status", {}, TURN_S)
+
     async def subscribe(self, request: dict[str, Any], reader: asyncio.StreamReader,
                         writer: asyncio.StreamWriter) -> None:
         """Stream events until the client sends a line or disconnects."""
         subscriber = self.new_subscriber(request)
-        trace = (self.supervisor.traces[self.supervisor.running_drive(request).name]
-                 if "trace" in subscriber.kinds else None)
+        drive = (self.supervisor.running_drive(request).name
+                 if "trace" in subscriber.kinds else "")
+        trace = self.supervisor.traces[drive] if drive else None
         self.subscribers.append(subscriber)
         try:
             if trace is not None:
@@ -126,6 +140,7 @@ class Control:
         finally:
             self.subscribers.remove(subscriber)
             if trace is not None:
+                await self.let_turn_end(drive)
                 await trace.remove(subscriber)
             subscriber.end()
         with contextlib.suppress(OSError):
