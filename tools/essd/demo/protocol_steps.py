@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The step of the demo that reads one file over four protocols.
+"""The step of the demo that writes a file by RoCE, and reads it over four protocols.
 
 Its host is user-mode Linux, whose kernel has iWARP in software (siw) and AoE; the stock
-guest has neither.  The file is one of those that an earlier step has written.
+guest has neither.
 """
 
 import tempfile
@@ -62,8 +62,16 @@ def checksum(job: Job, device: str) -> str:
                    ).split()[0]
 
 
-def by_nvme(job: Job, kind: str, port: int) -> str:
+def write_file(job: Job, device: str) -> None:
+    """Make a file system with the file: what earlier steps wrote was overwritten by fio."""
+    job.run(f"mkfs.ext4 -q -F {device} && mount {device} {MOUNT} && mkdir -p {MOUNT}/bin && "
+            f"cp /bin/bash {FILE} && umount {MOUNT}")
+
+
+def by_nvme(job: Job, kind: str, port: int, writes: bool = False) -> str:
     job.run(f"nvme connect -t {kind} -a {job.addresses[port]} -s {SERVICE} -n {job.nqn}")
+    if writes:
+        write_file(job, job.device())
     found = checksum(job, job.device())
     job.quiet(f"nvme disconnect -n {job.nqn}")
     return found
@@ -82,8 +90,8 @@ def by_aoe(job: Job) -> str:
 
 def four_protocols(job: Job) -> None:
     """Read the file by each protocol; EssdError if one of them reads something else."""
-    sums = dict(zip(PROTOCOLS, (by_nvme(job, "rdma", 0), by_iwarp(job), by_nvme(job, "tcp", 0),
-                                by_aoe(job)), strict=True))
+    sums = dict(zip(PROTOCOLS, (by_nvme(job, "rdma", 0, writes=True), by_iwarp(job),
+                                by_nvme(job, "tcp", 0), by_aoe(job)), strict=True))
     first = sums[PROTOCOLS[0]]
     for protocol, found in sums.items():
         if found != first:
