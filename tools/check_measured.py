@@ -131,9 +131,15 @@ def git(root: pathlib.Path, *words: str) -> str | None:
 
 
 def commit_of(block: Block, root: pathlib.Path = ROOT) -> str | None:
-    """The commit that was measured, as git knows it."""
+    """The commit that was measured, if it is in the history of what is checked out.
+
+    A commit of a branch that was rebased may still lie in this repository; a fresh clone does
+    not have it, and nobody could measure it again.
+    """
     if block.commit:
-        return git(root, "rev-parse", "--verify", "--quiet", block.commit + "^{commit}")
+        name = git(root, "rev-parse", "--verify", "--quiet", block.commit + "^{commit}")
+        return name if name and git(root, "merge-base", "--is-ancestor", name, "HEAD") is not None \
+            else None
     return git(root, "rev-list", "-1", f"--before={block.date} 23:59:59", "HEAD")
 
 
@@ -150,7 +156,7 @@ def mistakes(block: Block, root: pathlib.Path = ROOT) -> list[str]:
     found += [f"{block.place}: there is no {path}" for path in block.paths
               if not (root / path).exists()]
     if block.commit and is_checkout(root) and not commit_of(block, root):
-        found.append(f"{block.place}: there is no commit {block.commit}")
+        found.append(f"{block.place}: there is no commit {block.commit} in this history")
     return found
 
 

@@ -86,6 +86,23 @@ def test_documents_of_this_project_say_where_their_figures_come_from() -> None:
     assert found == []
 
 
+def test_a_commit_of_a_rebased_branch_is_not_in_the_history(tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        done = check_measured.git(tmp_path, "-c", "user.name=a", "-c", "user.email=a@b", *words)
+        assert done is not None, words
+        return done
+
+    git("init", "--quiet")
+    git("commit", "--quiet", "--allow-empty", "-m", "first")
+    git("commit", "--quiet", "--allow-empty", "-m", "second")
+    dropped = git("rev-parse", "--short", "HEAD")
+    git("reset", "--quiet", "--hard", "HEAD~1")
+    block = one_block(BLOCK.replace("1234567", dropped))
+    assert check_measured.commit_of(block, tmp_path) is None
+    kept = one_block(BLOCK.replace("1234567", git("rev-parse", "--short", "HEAD")))
+    assert check_measured.commit_of(kept, tmp_path) == git("rev-parse", "HEAD")
+
+
 def test_without_history_no_release_is_good(tmp_path: Path) -> None:
     assert "not known" in check_release.complaints(tmp_path)[0]
 
