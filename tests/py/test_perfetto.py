@@ -23,20 +23,18 @@ def written(*records: bytes) -> tuple[list[dict[str, Any]], perfetto.PerfettoPri
 READ = ("COMMAND", 0x02, 1, 100, 0, 4096, 0, 1, 0, 120, 30, 160)
 
 
-def spans(entries: list[dict[str, Any]]) -> list[tuple[str, float, float]]:
-    """Name, start and end of each slice, in the order of their starts."""
-    open_slices: list[dict[str, Any]] = []
-    found = []
-    for entry in entries:
-        if entry["ph"] == "b":
-            open_slices.append(entry)
-        elif entry["ph"] == "e":
-            start = next(s for s in open_slices if s["name"] == entry["name"]
-                         and s["id2"] == entry["id2"])
-            open_slices.remove(start)
-            found.append((entry["name"], start["ts"], entry["ts"]))
-    assert not open_slices
-    return found
+def slices(entries: list[dict[str, Any]], track: str = "") -> list[dict[str, Any]]:
+    """The slices of all tracks, or of those with a name, in the order of the file."""
+    tracks = {(entry["pid"], entry["tid"]) for entry in entries
+              if entry["name"] == "thread_name" and entry["args"]["name"] == track}
+    return [entry for entry in entries if entry["ph"] == "X"
+            and (not track or (entry["pid"], entry["tid"]) in tracks)]
+
+
+def spans(entries: list[dict[str, Any]], track: str = "") -> list[tuple[str, float, float]]:
+    """Name, start and end of each slice."""
+    return [(entry["name"], entry["ts"], round(entry["ts"] + entry["dur"], 3))
+            for entry in slices(entries, track)]
 
 
 def test_a_command_is_a_slice_with_its_stages_inside() -> None:
@@ -102,9 +100,23 @@ def test_a_command_without_acknowledgement_keeps_its_one_stage() -> None:
 
 
 def test_commands_that_overlap_have_tracks_of_their_own() -> None:
-    entries, _ = written(record(*READ, request=1), record(*READ, request=2))
-    assert len({entry["id2"]["local"] for entry in entries if entry["ph"] == "b"}) == 2
-    assert sum(entry["ph"] == "M" for entry in entries) == 1
+    """The page calls them commands 1 and commands 2."""
+    entries, _ = written(record(*READ, request=1), record(*READ, request=2),
+                         record(*READ, request=3, time_ns=99 * 10**9))
+    reads = [entry for entry in slices(entries, "commands") if entry["name"] == "Read"]
+    assert [entry["tid"] for entry in reads] == [1, 2, 1]
+    assert sum(entry["name"] == "process_name" for entry in entries) == 1
+
+
+def test_stages_never_leave_their_command_and_never_overlap() -> None:
+    """The page drops a slice of a track that overlaps its neighbour."""
+    late = ("COMMAND", 0x02, 1, 100, 0, 4096, 0, 10, 20, 120, 30, 100)  # 180 of 100 us
+    entries, _ = written(path(993, 0), record(*late, time_ns=1_000_001))
+    command, *stages = spans(entries)
+    assert stages and all(command[1] <= begun <= end <= command[2]
+                          for _, begun, end in stages)
+    assert all(before[2] <= after[1]
+               for before, after in zip(stages, stages[1:], strict=False))
 
 
 def test_media_operations_and_instants_have_their_place() -> None:
@@ -122,7 +134,8 @@ def test_operations_of_the_nand_controller_have_a_process_of_their_own() -> None
     entries, _ = written(record("NAND_STARTED", 1, 3, 1, 1, 7, 0, 1, source=4, qpn=0),
                          record("NAND_ENDED", 1, 3, 1, 1, 7, 0, 1, 0, 50, source=4, qpn=0,
                                 time_ns=1_000_000))
-    assert spans(entries) == [("READ for host read", 950.0, 1000.0)]
+    assert spans(entries, "commands of channel 3 die 1") == [
+        ("READ for host read", 950.0, 1000.0)]
     assert entries[0]["args"]["name"] == "NAND dies and channels"
 
 

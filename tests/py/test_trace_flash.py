@@ -5,11 +5,11 @@ import re
 from typing import Any
 
 import pytest
-from test_perfetto import spans, written
+from test_perfetto import slices, spans, written
 from test_trace import decode, record, words
 
 from essd.base.paths import TOP
-from essd.observe import trace, trace_flash
+from essd.observe import slow_commands, trace, trace_flash
 
 COLLECTION = trace_flash.CAUSES.index("collection")
 READ, WRITE = 0, 1          # causes
@@ -132,8 +132,7 @@ def named(entries: list[dict[str, Any]], pid: int) -> dict[str, int]:
 
 def test_a_read_says_what_it_waited_for() -> None:
     entries, _ = written(*SLOW_READ)
-    reads = [entry for entry in entries if entry["ph"] == "b"
-             and "waited us" in entry["args"]]
+    reads = [entry for entry in slices(entries) if "waited us" in entry["args"]]
     assert [entry["name"] for entry in reads] == ["READ for host read", "Read"]
     for entry in reads:
         assert entry["args"]["waited us"] == {
@@ -148,16 +147,68 @@ def test_the_summary_names_the_command_that_waited_longest(
     _, printer = written(*SLOW_READ, record(
         "COMMAND", 0x02, 1, 100, 0, 4096, 0, 1, 0, 20, 30, 60, request=8, time_ns=9_000_000))
     printer.summary()
-    assert ("Read request 7, which ended at 0.001150 s, waited longest for the flash: 900 us "
-            "for die: PROGRAM for collection, 40 us for channel: READ for host read"
-            ) in " ".join(capsys.readouterr().out.split())
+    told = " ".join(capsys.readouterr().out.split())
+    assert ("die: PROGRAM for collection 1 900.0 900.0 "
+            "channel: READ for host read 1 40.0 40.0") in told
+    assert ("Read request 7 waited longest for the flash: 900 us for die: PROGRAM for "
+            "collection, 40 us for channel: READ for host read. It begins at 0.000090 s of "
+            "the page's time axis") in told
+
+
+def test_reads_that_waited_stand_above_all_processes() -> None:
+    """One track for each reason, with the read as its slices."""
+    entries, _ = written(*SLOW_READ)
+    above = [entry for entry in entries if entry["ph"] in "be"]
+    assert all("id2" not in entry for entry in above)   # or the page hides them in process 0
+    assert [(entry["ph"], entry["name"], entry["ts"]) for entry in above[:4]] == [
+        ("b", "waited, die: PROGRAM for collection", 90.0),
+        ("b", "Read: 900 of 1060 us", 90.0),
+        ("e", "Read: 900 of 1060 us", 1150.0),
+        ("e", "waited, die: PROGRAM for collection", 1150.0)]
+    assert above[1]["args"]["die"] == 0 and above[1]["args"]["queue pair"] == "0x802"
+    assert above[4]["name"] == "waited, channel: READ for host read"
+    assert len({(entry["cat"], entry["id"]) for entry in above}) == 2
+
+
+def test_arrows_lead_from_a_read_to_what_it_waited_for() -> None:
+    """Each end of an arrow is inside the slice that it joins, which the file has before."""
+    entries, _ = written(*SLOW_READ)
+    steps = [(n, entry) for n, entry in enumerate(entries) if entry["ph"] in "stf"]
+    assert [entry["ph"] for _, entry in steps] == ["s", "t", "t", "t", "t", "f"]
+    assert len({entry["id"] for _, entry in steps}) == 1
+    joined = []
+    for n, step in steps:
+        inside = [entry for entry in entries[:n] if entry["ph"] == "X"
+                  and (entry["pid"], entry["tid"]) == (step["pid"], step["tid"])
+                  and entry["ts"] <= step["ts"] < entry["ts"] + entry["dur"]]
+        joined.append(inside[-1]["name"])
+    assert joined == ["Read", "PROGRAM for collection", "READ for host read",
+                      "READ for host read", "READ for host read", "READ for host read"]
+    assert [step["ts"] for _, step in steps] == sorted(step["ts"] for _, step in steps)
+
+
+def test_what_a_read_waited_for_is_its_first_argument() -> None:
+    entries, _ = written(*SLOW_READ)
+    for entry in slices(entries):
+        if "waited us" in entry["args"]:
+            assert list(entry["args"])[0] == "waited us"
+
+
+def test_of_reads_that_waited_together_one_is_shown() -> None:
+    """Ten of each reason at most, the slowest ones, and none that overlaps another."""
+    reason = slow_commands.Reason()
+    for n in range(100):
+        for us in (n + 0.5, n):         # two that end together
+            reason.take(slow_commands.Slow(us, 1000 * n, 1000 * n + 900, "Read", {}))
+    assert reason.count == 200
+    assert [slow.waited_us for slow in reason.shown()] == [n + 0.5 for n in range(99, 89, -1)]
 
 
 def test_each_die_and_each_channel_has_a_track() -> None:
     entries, _ = written(*SLOW_READ)
     pid = next(entry["pid"] for entry in entries if entry["ph"] == "X")
     tracks = named(entries, pid)
-    assert set(tracks) == {"channel 1 die 0", "channel 1"}
+    assert set(tracks) == {"channel 1 die 0", "channel 1", "commands of channel 1 die 0"}
     busy = [(entry["name"], entry["ts"], entry["dur"]) for entry in entries
             if entry["ph"] == "X" and entry["tid"] == tracks["channel 1 die 0"]]
     assert busy == [("PROGRAM for collection", 0.0, 1000.0),
@@ -171,7 +222,7 @@ def test_each_die_and_each_channel_has_a_track() -> None:
 def test_the_next_command_of_the_same_number_has_not_waited() -> None:
     entries, _ = written(*SLOW_READ, record(
         "COMMAND", 0x02, 1, 100, 0, 4096, 0, 1, 0, 20, 30, 60, time_ns=9_000_000))
-    reads = [entry for entry in entries if entry["ph"] == "b" and entry["name"] == "Read"]
+    reads = [entry for entry in slices(entries) if entry["name"] == "Read"]
     assert ["waited us" in entry["args"] for entry in reads] == [True, False]
     assert ["die" in entry["args"] for entry in reads] == [True, False]
 
@@ -190,17 +241,17 @@ def test_collection_and_counters_have_tracks() -> None:
                qpn=0, request=NONE),
         record("FTL_SUPERBLOCK", 12, 0, 2, 0, 5376, 4, COLLECTION, 5, time_ns=3_000_000,
                qpn=0, request=NONE))
-    moved = next(entry for entry in entries if entry["ph"] == "X")
+    moved, = slices(entries, "collection")
     assert (moved["name"], moved["ts"], moved["dur"]) == (
         "superblock 12 for collection", 1000.0, 2000.0)
     assert moved["args"]["moved"] == 60 and moved["args"]["result"] == "free"
     assert moved["args"]["age in rows"] == 7000 and moved["args"]["free superblocks"] == 4
-    counters = [(entry["name"], *entry["args"].values()) for entry in entries
-                if entry["ph"] == "C"]
+    counters = [(" ".join((entry["name"], *entry["args"])), *entry["args"].values())
+                for entry in entries if entry["ph"] == "C"]
     assert ("write amplification", 3.0) in counters     # 144 programmed for 48 written
-    assert [value for name, value in counters if name == "write buffer"] == [20, 22, 30]
+    assert [value for name, value in counters if name == "write buffer units"] == [20, 22, 30]
     assert [value for name, value in counters if name == "free superblocks"][-1] == 5
-    assert ("row for collection", 1500.0, 2700.0) in spans(entries)
+    assert spans(entries, "rows of stream move") == [("row for collection", 1500.0, 2700.0)]
 
 
 def test_waits_and_phases_are_slices() -> None:
@@ -212,8 +263,9 @@ def test_waits_and_phases_are_slices() -> None:
         record("FTL_WAIT", 0, 1, 900, 3, time_ns=7_000_000),
         record("FTL_PHASE", 0, 2, 0, time_ns=8_000_000),
         record("FTL_REBUILT", 12, 7, 0, 1, 1, 350, time_ns=9_000_000))
-    assert [(entry["name"], entry["dur"]) for entry in entries if entry["ph"] == "X"] == [
-        ("checkpoint: drain", 1000.0), ("checkpoint: write", 3000.0),
-        ("mount: scan", 1000.0)]
-    assert ("the write buffer is full", 5000.0, 7000.0) in spans(entries)
-    assert ("rebuild for host read", 8650.0, 9000.0) in spans(entries)
+    assert spans(entries, "checkpoint") == [
+        ("checkpoint: drain", 1000.0, 2000.0), ("checkpoint: write", 2000.0, 5000.0)]
+    assert spans(entries, "mount") == [("mount: scan", 8000.0, 9000.0)]
+    assert spans(entries, "commands that wait") == [
+        ("the write buffer is full", 5000.0, 7000.0)]
+    assert spans(entries, "rebuilds") == [("rebuild for host read", 8650.0, 9000.0)]

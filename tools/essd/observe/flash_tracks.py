@@ -7,11 +7,12 @@ among the arguments of the read itself.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from .trace import Event
+from .trace_file import Place, TraceFile
 from .trace_flash import (ACTIVITIES, NAND_OPCODES, NAND_STATUSES, PHASES, STREAMS,
                           SUPERBLOCK_STATES, WAITS, WORDS, activity_phase, cause_name,
                           row_of)
@@ -25,7 +26,14 @@ KEPT = 512                  # phases of a die or channel that a read may have wa
 AMPLIFICATION_NS = 100_000_000      # over which write amplification is computed
 ON_CHANNEL = ("receives", "sends")
 ON_DIE = ("busy",)
+COMMAND_TRACKS = 2001       # of the first track of the commands of channel 0 die 0
+LANES_MAX = 100             # tracks of one name
+ROW_TRACKS = 101            # of the first track of the rows of stream 0
+WAIT_TRACKS = 1001          # of the first track of commands that wait
+REBUILD_TRACKS = 1101       # of the first track of rebuilds
+STEPS_MAX = 16              # arrows of one command
 SECTION = {"collection": 1, **{name: 10 + n for n, name in enumerate(ACTIVITIES)}}
+UNKNOWN_TRACK = 3           # of an activity that this program does not know
 IDLE = ("idle", "none", "ready", "failed")      # phases in which an activity has ended
 
 
@@ -37,6 +45,22 @@ class Busy:
     end_ns: int
     label: str
     owner: tuple[Any, ...]
+    tid: int                    # where its slice is
+
+
+@dataclass
+class HostWaits:
+    """What a host's command waited for in the flash."""
+
+    us: dict[str, float] = field(default_factory=dict)      # by what it waited for
+    place: dict[str, int] = field(default_factory=dict)     # of its last read of the flash
+    busy: list[Busy] = field(default_factory=list)          # others', and its own
+
+    def steps(self, begun_ns: int) -> list[Place]:
+        """Where the slices are, from its begin on, in the order of time."""
+        return sorted({Place(max(busy.begun_ns, begun_ns), NAND, busy.tid)
+                       for busy in self.busy if busy.end_ns > begun_ns},
+                      key=lambda place: (place.time_ns, place.tid))[:STEPS_MAX]
 
 
 def owner_of(event: Event) -> tuple[Any, ...]:
@@ -68,8 +92,7 @@ class Waits:
 
     busy: dict[str, deque[Busy]] = field(
         default_factory=lambda: defaultdict(lambda: deque(maxlen=KEPT)))
-    of_request: dict[int | None, dict[str, float]] = field(default_factory=dict)
-    places: dict[int | None, dict[str, int]] = field(default_factory=dict)
+    of_request: dict[int | None, HostWaits] = field(default_factory=dict)
 
     def note(self, track: str, busy: Busy) -> None:
         self.busy[track].append(busy)
@@ -93,43 +116,43 @@ class Waits:
         mine = owner_of(event)
         channel = event.args["channel"]
         die, others = f"die {channel}.{event.args['die']}", []
+        used = []
         for track in (die, f"channel {channel}"):
             for busy in self.during(track, begun_ns):
                 if busy.owner == mine:
                     rest, _ = without(rest, busy)
+                    used.append(busy)
                 else:
                     others.append((track.split()[0], busy))
         for what, busy in others:
             rest, ns = without(rest, busy)
             if ns:
                 found[f"{what}: {busy.label}"] += ns / 1000
+                used.append(busy)
         waits = {label: round(us, 1)
                  for label, us in sorted(found.items(), key=lambda item: -item[1])}
         if event.request is not None and cause_name(event.args) == "host read":
-            self.places[event.request] = {"channel": channel, "die": event.args["die"]}
-            of_request = self.of_request.setdefault(event.request, {})
-            for label, us in waits.items():
-                of_request[label] = max(of_request.get(label, 0.0), us)
+            self.note_host(event, waits, used)
         return waits
 
-    def of_host(self, request: int | None) -> dict[str, float]:
-        """The same for a host's command that has ended."""
-        return self.of_request.pop(request, {})
+    def note_host(self, event: Event, waits: dict[str, float], used: list[Busy]) -> None:
+        host = self.of_request.setdefault(event.request, HostWaits())
+        host.place = {"channel": event.args["channel"], "die": event.args["die"]}
+        host.busy += used
+        for label, us in waits.items():
+            host.us[label] = max(host.us.get(label, 0.0), us)
 
-    def place_of_host(self, request: int | None) -> dict[str, int]:
-        """Channel and die of the last read of the flash for a host's command."""
-        return self.places.pop(request, {})
+    def of_host(self, request: int | None) -> HostWaits:
+        """The same for a host's command that has ended."""
+        return self.of_request.pop(request, HostWaits())
 
 
 @dataclass
 class Tracks:
-    """Writes the events of the flash.  `put` writes one entry of the trace."""
+    """Writes the events of the flash."""
 
-    put: Callable[..., None]
-    process: Callable[[int, str], None]
-    async_slice: Callable[..., None]
+    file: TraceFile
     waits: Waits = field(default_factory=Waits)
-    threads: set[tuple[int, int]] = field(default_factory=set)
     victim: Event | None = None
     moved: int = 0
     activities: dict[int, tuple[str, int]] = field(default_factory=dict)
@@ -151,62 +174,61 @@ class Tracks:
 
     # ---- Tracks
 
-    def track(self, pid: int, tid: int, name: str) -> None:
-        self.process(pid, "NAND dies and channels" if pid == NAND
-                     else "flash translation layer")
-        if (pid, tid) not in self.threads:
-            self.threads.add((pid, tid))
-            self.put(ph="M", name="thread_name", pid=pid, tid=tid, args={"name": name})
-            self.put(ph="M", name="thread_sort_index", pid=pid, tid=tid,
-                     args={"sort_index": tid})
+    def lane(self, pid: int, tid: int, track: str, name: str, begun_ns: int, end_ns: int,
+             args: dict[str, Any]) -> None:
+        """A slice that may overlap others of the same track."""
+        self.name_process(pid)
+        tid = self.file.lane(pid, tid, track, begun_ns, end_ns)
+        self.file.slice(pid, tid, name, begun_ns, end_ns, args)
 
-    def slice(self, pid: int, tid: int, name: str, begun_ns: float, end_ns: float,
+    def slice(self, pid: int, tid: int, track: str, name: str, begun_ns: int, end_ns: int,
               args: dict[str, Any]) -> None:
-        self.put(ph="X", pid=pid, tid=tid, name=name, ts=begun_ns / 1000,
-                 dur=(end_ns - begun_ns) / 1000, args=args)
+        self.name_process(pid)
+        self.file.track(pid, tid, track)
+        self.file.slice(pid, tid, name, begun_ns, end_ns, args)
+
+    def name_process(self, pid: int) -> None:
+        self.file.process(pid, "NAND dies and channels" if pid == NAND
+                          else "flash translation layer")
 
     def counter(self, name: str, unit: str, value: float, time_ns: int) -> None:
-        self.process(FTL, "flash translation layer")
-        self.put(ph="C", pid=FTL, tid=0, name=name, ts=time_ns / 1000, args={unit: value})
-
-    def instant(self, tid: int, event: Event) -> None:
-        self.put(ph="i", s="t", pid=FTL, tid=tid, name=WORDS[event.kind.name](event.args),
-                 ts=event.time_ns / 1000)
+        self.name_process(FTL)
+        self.file.counter(FTL, name, unit, value, time_ns)
 
     # ---- The NAND controller
 
     def command(self, event: Event) -> None:
         args = event.args
-        self.process(NAND, "NAND dies and channels")
         waits = self.waits.of_command(event)
-        self.async_slice(
-            NAND, f"commands of channel {args['channel']} die {args['die']}",
-            f"{event.request}-{event.time_ns}-{args['block']}", label_of(args),
+        place = args["channel"] * DIES_MAX + args["die"]
+        self.lane(
+            NAND, COMMAND_TRACKS + LANES_MAX * place,
+            f"commands of channel {args['channel']} die {args['die']}", label_of(args),
             event.time_ns - 1000 * args["us"], event.time_ns,
-            {"channel": args["channel"], "die": args["die"], "planes": args["planes"],
+            {**({"waited us": waits} if waits else {}), "request": event.request,
+             "channel": args["channel"], "die": args["die"], "planes": args["planes"],
              "block": args["block"], "superblock": args["block"],
              "wordline": args["wordline"],
              "entries": args["entries"], "cause": cause_name(args),
-             "status": name_of(NAND_STATUSES, args["status"]), "request": event.request,
-             **({"waited us": waits} if waits else {})})
+             "status": name_of(NAND_STATUSES, args["status"])})
 
     def phase(self, event: Event) -> None:
         args = event.args
         channel, die = args["channel"], args["die"]
         phase = name_of(PHASES, args["phase"])
         begun_ns, end_ns = args["begun_ns"], args["begun_ns"] + args["ns"]
-        busy = Busy(begun_ns, end_ns, label_of(args), owner_of(event))
         if phase in ON_DIE:
-            self.waits.note(f"die {channel}.{die}", busy)
-            pid, tid, name = NAND, channel * DIES_MAX + die, f"channel {channel} die {die}"
+            key, track = f"die {channel}.{die}", f"channel {channel} die {die}"
+            tid = channel * DIES_MAX + die + 1
         elif phase in ON_CHANNEL:
-            self.waits.note(f"channel {channel}", busy)
-            pid, tid, name = NAND, CHANNEL_TRACKS + channel, f"channel {channel}"
+            key = track = f"channel {channel}"
+            tid = CHANNEL_TRACKS + channel + 1
         else:
             return
-        self.track(pid, tid + 1, name)
-        self.slice(pid, tid + 1, busy.label, begun_ns, end_ns,
-                   {"block": args["block"], "superblock": args["block"],
+        busy = Busy(begun_ns, end_ns, label_of(args), owner_of(event), tid)
+        self.waits.note(key, busy)
+        self.slice(NAND, tid, track, busy.label, begun_ns, end_ns,
+                   {"superblock": args["block"], "block": args["block"],
                     "cause": cause_name(args), "request": event.request,
                     "phase": phase, "channel": channel, "die": die,
                     "suspended": bool(args["is_cut"])})
@@ -225,8 +247,7 @@ class Tracks:
         if event is None:
             return
         args = event.args
-        self.track(FTL, SECTION["collection"], "collection")
-        self.slice(FTL, SECTION["collection"],
+        self.slice(FTL, SECTION["collection"], "collection",
                    f"superblock {args['superblock']} for {cause_name(args)}",
                    event.time_ns, time_ns,
                    {"cause": cause_name(args), "policy": event.text,
@@ -240,9 +261,10 @@ class Tracks:
         if self.victim is not None and state in ("free", "retired") and \
                 self.victim.args["superblock"] == args["superblock"]:
             self.end_victim(event.time_ns, state)
-        self.track(FTL, 2, "superblocks")
-        self.instant(2, event)
-        self.counter("free superblocks", "superblocks", args["free"], event.time_ns)
+        self.name_process(FTL)
+        self.file.track(FTL, 2, "superblocks")
+        self.file.instant(FTL, 2, "t", WORDS[event.kind.name](args), event.time_ns)
+        self.counter("free", "superblocks", args["free"], event.time_ns)
 
     def row(self, event: Event) -> None:
         args = event.args
@@ -254,13 +276,13 @@ class Tracks:
             self.units.popleft()
         host = self.units[-1][1] - self.units[0][1]
         if host > 0:
-            self.counter("write amplification", "programmed per written",
+            self.counter("write", "amplification",
                          round((self.units[-1][2] - self.units[0][2]) / host, 2),
                          event.time_ns)
 
     def levels(self, event: Event) -> None:
         self.counter("write buffer", "units", event.args["buffer"], event.time_ns)
-        self.counter("free superblocks", "superblocks", event.args["free"], event.time_ns)
+        self.counter("free", "superblocks", event.args["free"], event.time_ns)
 
     def row_done(self, event: Event) -> None:
         args = event.args
@@ -268,10 +290,9 @@ class Tracks:
         self.levels(event)
         if begun is None:
             return
-        self.process(FTL, "flash translation layer")
-        self.async_slice(
-            FTL, f"rows of stream {name_of(STREAMS, args['stream'])}",
-            f"{args['superblock']}-{args['row']}-{begun.time_ns}",
+        self.lane(
+            FTL, ROW_TRACKS + LANES_MAX * args["stream"],
+            f"rows of stream {name_of(STREAMS, args['stream'])}",
             f"row for {cause_name(args)}", begun.time_ns, event.time_ns,
             {"superblock": args["superblock"], "row": args["row"],
              "units": begun.args["units"], "request": event.request})
@@ -285,10 +306,9 @@ class Tracks:
             return
         begun_ns = self.throttled.pop(key, None)
         if begun_ns is not None:
-            self.process(FTL, "flash translation layer")
-            self.async_slice(FTL, "commands that wait", f"{event.request}-{begun_ns}",
-                             name_of(WAITS, args["reason"]), begun_ns, event.time_ns,
-                             {"request": event.request})
+            self.lane(FTL, WAIT_TRACKS, "commands that wait",
+                      name_of(WAITS, args["reason"]), begun_ns, event.time_ns,
+                      {"request": event.request})
 
     def activity(self, event: Event) -> None:
         number = event.args["activity"]
@@ -301,18 +321,15 @@ class Tracks:
         name = name_of(ACTIVITIES, number)
         if number in self.activities:
             phase, begun_ns = self.activities.pop(number)
-            self.track(FTL, SECTION.get(name, 0), name)
-            self.slice(FTL, SECTION.get(name, 0), f"{name}: {phase}", begun_ns, time_ns, {})
+            self.slice(FTL, SECTION.get(name, UNKNOWN_TRACK), name, f"{name}: {phase}",
+                       begun_ns, time_ns, {})
 
     def rebuilt(self, event: Event) -> None:
         args = event.args
-        self.process(FTL, "flash translation layer")
-        self.async_slice(FTL, "rebuilds", f"{event.request}-{event.time_ns}",
-                         f"rebuild for {cause_name(args)}",
-                         event.time_ns - 1000 * args["us"], event.time_ns,
-                         {"row": row_of(args), "units": args["units"],
-                          "complete": bool(args["is_complete"]),
-                          "request": event.request})
+        self.lane(FTL, REBUILD_TRACKS, "rebuilds", f"rebuild for {cause_name(args)}",
+                  event.time_ns - 1000 * args["us"], event.time_ns,
+                  {"row": row_of(args), "units": args["units"],
+                   "complete": bool(args["is_complete"]), "request": event.request})
 
     def end(self, time_ns: int) -> None:
         """Write what has not ended when the trace ends."""

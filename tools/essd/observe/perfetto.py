@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where time went: traced commands as slices for Perfetto, and a summary table.
 
-The file is in the trace event format (JSON), which ui.perfetto.dev and
-chrome://tracing read.  docs/tracing.md says what the tracks and slices mean.
+docs/tracing.md says what the tracks and slices mean.
 """
 
-import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from .flash_tracks import Tracks
+from .flash_tracks import FTL, Tracks
+from .slow_commands import SlowCommands
 from .trace import ENGINE_OPCODES, WORDS, Event, Printer, opcode_name, status_name
+from .trace_file import Place, TraceFile
 from .trace_names import name_of
 
-ENGINE = 0                  # the process of the media engine; the others are QPNs
+ENGINE = FTL + 1            # the process of the media engine
+FIRST_LANE = 1              # number of a process's first track of commands
 # The stages of a command in their order, and what it does or waits for in each.
 STAGES = {
     "arrive": "its capsule has come through port and RNIC; the firmware has not taken it",
@@ -91,81 +92,62 @@ def stage_times(event: Event, path: Path) -> dict[str, float]:
 
 
 class Writer:
-    """Writes trace events one by one, so that a long trace needs no memory."""
+    """Turns events into the tracks of a file."""
 
     def __init__(self, out: IO[str]) -> None:
-        self.out = out
-        self.count = 0
-        self.processes: set[int] = set()
+        self.file = TraceFile(out)
         self.paths = Paths()
-        self.flash = Tracks(self.put, self.process, self.slice)
+        self.flash = Tracks(self.file)
+        self.slow = SlowCommands()
         self.last_ns = 0
-        self.waited_most = ""       # the command that has waited longest for the flash
-        self.longest_us = 0.0
-        out.write('{"displayTimeUnit": "ns", "traceEvents": [')
 
-    def put(self, **entry: Any) -> None:
-        self.out.write(("," if self.count else "") + "\n" + json.dumps(entry))
-        self.count += 1
-
-    def process(self, number: int, name: str) -> None:
-        if number not in self.processes:
-            self.processes.add(number)
-            self.put(ph="M", name="process_name", pid=number, tid=0, args={"name": name})
-
-    def slice(self, pid: int, group: str, number: str, name: str, start_ns: float,
-              end_ns: float, args: dict[str, Any] | None = None) -> None:
-        """An async slice: those with one group and number nest, others may overlap.
-
-        Perfetto shows it in the process `pid` only if its number is local to that process.
-        """
-        key = {"cat": group, "id2": {"local": number}, "pid": pid, "tid": 0, "name": name}
-        self.put(ph="b", ts=start_ns / 1000, args=args or {}, **key)
-        self.put(ph="e", ts=end_ns / 1000, args={}, **key)
+    def queue_pair(self, event: Event) -> None:
+        self.file.process(event.qpn, f"queue pair {event.qpn:#x}")
 
     def command(self, event: Event, path: Path) -> None:
+        """A command and its stages, and arrows to what it waited for in the flash."""
         args = event.args
-        self.process(event.qpn, f"queue pair {event.qpn:#x}")
-        number = f"{event.qpn:x}-{event.request}-{event.time_ns}"
+        self.queue_pair(event)
         waits = self.flash.waits.of_host(event.request)
-        place = self.flash.waits.place_of_host(event.request)
-        self.compare(event, waits)
         times = stage_times(event, path)
-        start_ns = float(event.time_ns - 1000 * args["total_us"]) - 1000 * times["arrive"]
-        self.slice(event.qpn, "command", number, opcode_name(args["opcode"]), start_ns,
-                   event.time_ns,
-                   {"nsid": args["nsid"], "lba": args["lba"], "bytes": args["bytes"],
-                    "status": status_name(args["status"]), "request": event.request,
-                    **place, **({"waited us": waits} if waits else {})})
-        for name, us in times.items():
-            if us:
-                self.slice(event.qpn, "command", number, name, start_ns,
-                           start_ns + 1000 * us, {"what": STAGES[name]})
-                start_ns += 1000 * us
+        end_ns, name = event.time_ns, opcode_name(args["opcode"])
+        begun_ns = end_ns - 1000 * args["total_us"] - round(1000 * times["arrive"])
+        tid = self.file.lane(event.qpn, FIRST_LANE, "commands", begun_ns, end_ns)
+        # What it waited for comes first, because the page shows few arguments at once.
+        shown = {**({"waited us": waits.us} if waits.us else {}), **waits.place,
+                 "request": event.request, "nsid": args["nsid"], "lba": args["lba"],
+                 "bytes": args["bytes"], "status": status_name(args["status"])}
+        self.file.slice(event.qpn, tid, name, begun_ns, end_ns, shown)
+        if waits.us:
+            # It joins the command, whose stages are not in the file yet.
+            self.file.arrow("waits for the flash", [Place(begun_ns, event.qpn, tid),
+                                                    *waits.steps(begun_ns)])
+            self.slow.take(name, begun_ns, end_ns, waits.us,
+                           {**shown, "queue pair": f"{event.qpn:#x}"})
+        self.stages(event.qpn, tid, begun_ns, end_ns, times)
 
-    def compare(self, event: Event, waits: dict[str, float]) -> None:
-        """Note the command that has waited longest for other users of the flash."""
-        us = sum(waits.values())
-        if us > self.longest_us:
-            self.longest_us = us
-            reasons = ", ".join(f"{found:g} us for {label}" for label, found in waits.items())
-            self.waited_most = (
-                f"{opcode_name(event.args['opcode'])} request {event.request}, which ended at "
-                f"{event.time_ns / 1e9:.6f} s, waited longest for the flash: {reasons}")
+    def stages(self, pid: int, tid: int, begun_ns: int, end_ns: int,
+               times: dict[str, float]) -> None:
+        for name, us in times.items():
+            stage_end_ns = min(begun_ns + round(1000 * us), end_ns)
+            if stage_end_ns > begun_ns:
+                self.file.slice(pid, tid, name, begun_ns, stage_end_ns,
+                                {"what": STAGES[name]})
+                begun_ns = stage_end_ns
 
     def engine(self, event: Event) -> None:
         args = event.args
-        self.process(ENGINE, "media engine")
-        self.slice(ENGINE, "media engine", f"{event.request}-{event.time_ns}",
-                   name_of(ENGINE_OPCODES, args["opcode"]),
-                   event.time_ns - 1000 * args["us"], event.time_ns,
-                   {"lba": args["lba"], "blocks": args["blocks"],
-                    "request": event.request})
+        self.file.process(ENGINE, "media engine")
+        begun_ns = event.time_ns - 1000 * args["us"]
+        tid = self.file.lane(ENGINE, FIRST_LANE, "operations", begun_ns, event.time_ns)
+        self.file.slice(ENGINE, tid, name_of(ENGINE_OPCODES, args["opcode"]), begun_ns,
+                        event.time_ns, {"lba": args["lba"], "blocks": args["blocks"],
+                                        "request": event.request})
 
     def instant(self, event: Event) -> None:
-        self.process(event.qpn, f"queue pair {event.qpn:#x}")
-        self.put(ph="i", s="p", cat=event.kind.group, pid=event.qpn, tid=0,
-                 name=WORDS[event.kind.name](event.args), ts=event.time_ns / 1000)
+        self.queue_pair(event)
+        self.file.instant(event.qpn, 0, "p", WORDS[event.kind.name](event.args),
+                          event.time_ns)
 
     def write(self, event: Event) -> None:
         path = self.paths.take(event)
@@ -181,7 +163,14 @@ class Writer:
 
     def end(self) -> None:
         self.flash.end(self.last_ns)
-        self.out.write("\n]}\n")
+        for label, reason in self.slow.ordered():
+            for slow in reason.shown():
+                self.file.headline(
+                    f"waited, {label}",
+                    f"{slow.name}: {slow.waited_us:g} of "
+                    f"{(slow.end_ns - slow.begun_ns) / 1000:.0f} us",
+                    slow.begun_ns, slow.end_ns, slow.args)
+        self.file.end()
 
 
 @dataclass
@@ -263,6 +252,7 @@ class PerfettoPrinter(Printer):
             show.console.print(self.times.table())
             show.line("drive us: until the last frame of the answer has left the drive; the "
                       "rest of a command's time is the host's and the wire's")
-        if self.writer.waited_most:
-            show.line(self.writer.waited_most)
+        if self.writer.slow.longest is not None:
+            show.console.print(self.writer.slow.table())
+            show.line(self.writer.slow.words(self.writer.file.first_ns or 0))
         return super().summary()
