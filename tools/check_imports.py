@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, list[str]] = {
             "topology"],
     "demo": ["base", "build", "instance", "machine", "storage", "drive", "observe", "setup",
              "topology", "api"],
-    "bench": ["base", "settings", "build", "instance", "machine", "storage", "drive", "observe",
+    "bench": ["base", "build", "instance", "machine", "storage", "drive", "observe",
               "setup", "topology"],
     "conform": ["base", "settings", "build", "instance", "machine", "storage", "drive",
                 "observe", "setup"],

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import essd
+from essd.bench.contenders import START_TLSHD
 from essd.build import guest_variant
 from essd.instance.config import UML
 
@@ -24,9 +25,6 @@ CONFIG = "nvme:\n  tcp: on\n  tls: required\n"
 ADDRESS = "10.0.0.10"
 FIO = ("fio --name=own --filename={device} --direct=1 --ioengine=libaio --bsrange=512-128k "
        "--iodepth=8 --rw=randwrite --size=8m --verify=crc32c --verify_fatal=1")
-# tlshd has joined a multicast group of generic netlink, by which the kernel calls it.
-TLSHD_LISTENS = ("for n in $(seq 300); do awk '$2 == 16 && $4 !~ /^0+$/ { found = 1 } "
-                 "END { exit !found }' /proc/net/netlink && exit 0; sleep 0.1; done; exit 1")
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +39,7 @@ def system(request: pytest.FixtureRequest, host_kind: str,
     (folder / "tls.yaml").write_text(CONFIG)
     (folder / "topology.yaml").write_text(TOPOLOGY)
     with essd.up(topology=folder / "topology.yaml") as system:
-        system.hosts[0].run("modprobe nvme_tcp && modprobe tls && "
-                            "{ pidof tlshd || tlshd > /tmp/tlshd.log 2>&1 & }; " + TLSHD_LISTENS)
+        system.hosts[0].run(START_TLSHD)
         yield system
 
 

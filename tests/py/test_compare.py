@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,6 +34,8 @@ REPORT = {"error": 0, "mixed": {
 
 class FakeInstance:
     """Answers scripts of guests: each fails whose text has one of the words in `failing`."""
+
+    config = SimpleNamespace(drives={DRIVE: SimpleNamespace(nqn="nqn.drive")})
 
     def __init__(self, *failing: str, output: str = "") -> None:
         self.failing = failing
@@ -100,7 +103,7 @@ def test_rows_that_need_a_guest_that_is_not_there_are_left_out_with_the_reason(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare.guest_variant, "PEERS", tmp_path / "none")
     chosen = compare.without_peers(compare.choose([]))
-    assert set(chosen.reasons) == {"lio-iscsi", "vblade-aoe"}
+    assert set(chosen.reasons) == {"drive-tcp-tls", "lio-iscsi", "vblade-aoe"}
     assert all("does not describe a guest" in reason for reason in chosen.reasons.values())
     assert not chosen.needs_peers and compare.guest_for(chosen, "uml") == ""
     with pytest.raises(EssdError, match="no row can be measured: .*does not describe a guest"):
@@ -108,8 +111,9 @@ def test_rows_that_need_a_guest_that_is_not_there_are_left_out_with_the_reason(
 
 
 def test_only_rows_that_need_it_bring_the_guest_of_the_peers() -> None:
-    assert compare.guest_for(compare.choose(["drive,nvmet"]), "uml") == ""
+    assert compare.guest_for(compare.choose(["roce,nvmet"]), "uml") == ""
     assert compare.guest_for(compare.choose(["lio"]), "uml") != ""
+    assert compare.guest_for(compare.choose(["tls"]), "uml") != ""
     # Debian's kernel has siw and aoe in that guest only.
     assert compare.guest_for(compare.choose(["drive"]), "stock") != ""
 
@@ -121,8 +125,8 @@ def test_only_rows_that_need_it_bring_the_guest_of_the_peers() -> None:
 def test_the_topology_has_what_the_rows_need(tmp_path: Path, only: list[str],
                                              parts: set[str]) -> None:
     settings = tmp_path / "settings.yaml"
-    settings.write_text(contenders.settings_text())
     rows = list(compare.choose(only).rows)
+    settings.write_text(contenders.settings_text(rows))
     found = reader.load(contenders.topology_text(rows, "uml", "", str(settings)), "x", tmp_path)
     assert set(found.parts()) == parts
     for part, addresses in contenders.ADDRESSES.items():
@@ -133,22 +137,64 @@ def test_the_topology_has_what_the_rows_need(tmp_path: Path, only: list[str],
 
 # Reasons
 
-def test_a_row_that_cannot_be_connected_has_the_last_line_as_its_reason(
-        monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contenders, "SETTINGS", {})
-    instance = FakeInstance("serve-aoe", output="connecting to device: nvme0\n")
+def test_a_row_that_cannot_be_connected_has_the_last_line_as_its_reason() -> None:
+    instance = FakeInstance("serve-aoe", "tlshd", output="connecting to device: nvme0\n")
     rows = [row for row in ROWS if row.name in ("nvmet-tcp", "vblade-aoe", "drive-tcp-tls")]
     devices, reasons = contenders.connect_all(instance, rows)    # type: ignore[arg-type]
     assert devices == {"nvmet-tcp": "/dev/nvme0n1"}
     assert reasons == {"vblade-aoe": "vblade failed: it is not there",
-                       "drive-tcp-tls": "the drive has no TLS: there is no setting nvme.tls"}
+                       "drive-tcp-tls": "tlshd failed: it is not there"}
 
 
-def test_tls_is_left_out_while_nobody_can_give_it_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contenders, "SETTINGS", {"nvme.tls": None})
-    rows = [row for row in ROWS if row.connect is contenders.by_tls]
-    reasons = contenders.connect_all(FakeInstance(), rows)[1]   # type: ignore[arg-type]
-    assert reasons == {"drive-tcp-tls": "essd compare cannot give drive and host the keys of TLS"}
+class TlsInstance(FakeInstance):
+    """A host with a keyring, and a drive that notes what it is told."""
+
+    def __init__(self, keys: str) -> None:
+        super().__init__(output="connecting to device: nvme4")
+        self.keys = keys
+        self.told: list[dict[str, Any]] = []
+
+    def run(self, script: str, part: str = "host", **options: Any) -> Result:
+        done = super().run(script, part, **options)
+        return Result(script, 0, self.keys) if "gen-tls-key" in script else done
+
+    @property
+    def drive(self) -> str:
+        return DRIVE
+
+    def of(self, part: str) -> "TlsInstance":
+        assert part == DRIVE
+        return self
+
+    def ask(self, command: str, **arguments: Any) -> Any:
+        assert (command, arguments["request"]) == ("mgmt", "host-set")
+        self.told.append(arguments["arguments"])
+        return {}
+
+
+def test_the_row_with_tls_gives_the_key_to_both_ends() -> None:
+    instance = TlsInstance("nqn.host NVMeTLSkey-1:01:abc: 1a2b\n")
+    row = next(row for row in ROWS if row.connect is contenders.by_tls)
+    devices, reasons = contenders.connect_all(instance, [row])  # type: ignore[arg-type]
+    assert (devices, reasons) == ({"drive-tcp-tls": "/dev/nvme4n1"}, {})
+    assert instance.told == [{"nqn": "nqn.host", "tls-key": "NVMeTLSkey-1:01:abc:"}]
+    connect = next(script for _, script in instance.scripts if "nvme connect" in script)
+    assert "--tls --tls_key=0x1a2b" in connect and "NVMeTLSkey" not in connect
+
+
+@pytest.mark.parametrize("keys", ["", "nqn.host NVMeTLSkey-1:01:abc: 1a2b 1a2c"])
+def test_a_keyring_without_just_one_key_is_a_reason(keys: str) -> None:
+    instance = TlsInstance(keys)
+    row = next(row for row in ROWS if row.connect is contenders.by_tls)
+    reasons = contenders.connect_all(instance, [row])[1]        # type: ignore[arg-type]
+    assert "did not put one key into the host's keyring" in reasons["drive-tcp-tls"]
+    assert not instance.told
+
+
+def test_the_drive_speaks_tls_only_if_a_row_needs_it() -> None:
+    assert "tls: allowed" in contenders.settings_text(ROWS)
+    assert "tls" not in contenders.settings_text(
+        [row for row in ROWS if row.connect is not contenders.by_tls])
 
 
 def test_a_host_without_siw_has_no_iwarp() -> None:

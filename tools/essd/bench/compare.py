@@ -98,7 +98,7 @@ def started(chosen: Chosen, host_kind: str) -> Iterator[Instance]:
         with tempfile.TemporaryDirectory(prefix="essd-compare-") as folder, \
                 claims.claimed(instance.name, "essd compare"):
             settings = Path(folder, "settings.yaml")
-            settings.write_text(settings_text(), encoding="utf-8")
+            settings.write_text(settings_text(chosen.rows), encoding="utf-8")
             text = topology_text(list(chosen.rows), host_kind, guest_for(chosen, host_kind),
                                  str(settings))
             topology = reader.load(text, "essd compare", Path(folder))

@@ -7,14 +7,14 @@ iWARP (siw) the second one, because Linux takes one RDMA device for an address.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..base.errors import EssdError
+from ..drive import access
 from ..instance.config import SERVICE
 from ..instance.instance import Instance
-from ..settings.block import SETTINGS
 
 DRIVE, REFERENCE, HOST = "drive", "reference", "host"
 SHELF, REFERENCE_SHELF = 7, 8
@@ -65,6 +65,26 @@ ISCSI_DISK = ("for n in $(seq 100); do for d in /sys/class/iscsi_session/session
               "target*/*/block/*; do [ -b /dev/${d##*/} ] && echo /dev/${d##*/} && exit 0; "
               "done; sleep 0.1; done; echo no iSCSI disk appeared; exit 1")
 
+# tlshd makes the handshake.  It has joined a multicast group of generic netlink as soon as the
+# kernel can call it.
+START_TLSHD = """set -e
+modprobe -a nvme_tcp tls
+pidof tlshd > /dev/null || { tlshd > /tmp/tlshd.log 2>&1 & }
+for n in $(seq 300); do
+    awk '$2 == 16 && $4 !~ /^0+$/ { found = 1 } END { exit !found }' /proc/net/netlink && exit 0
+    sleep 0.1
+done
+echo tlshd does not listen
+exit 1
+"""
+# A new key in the host's keyring, and then its number there.
+NEW_KEY = """set -e
+names="--subsysnqn={nqn} --hostnqn=$(cat /etc/nvme/hostnqn)"
+key=$(nvme gen-tls-key --hmac=1 $names | grep -o 'NVMeTLSkey-1:[^ ]*')
+nvme check-tls-key --keydata=$key $names --identity=1 --insert > /dev/null
+echo "$(cat /etc/nvme/hostnqn) $key $(awk '/ psk .*NVMe/ {{ print $1 }}' /proc/keys)"
+"""
+
 
 @dataclass(frozen=True)
 class Contender:
@@ -78,7 +98,7 @@ class Contender:
     card: int = 0               # of the host
     kind: str = ""              # of NVMe: rdma or tcp
     options: str = ""           # of nvme connect
-    needs_peers: bool = False   # the guest with vblade and open-iscsi
+    needs_peers: bool = False   # the guest with vblade, open-iscsi and tlshd
     copies: bool = False        # whether Copy is compared
 
     @property
@@ -96,10 +116,10 @@ def said(instance: Instance, part: str, script: str, what: str) -> str:
     return done.output
 
 
-def connect_nvme(instance: Instance, row: Contender, nqn: str) -> str:
+def connect_nvme(instance: Instance, row: Contender, nqn: str, more: str = "") -> str:
     """Connect the host by NVMe; the option -D lets it connect to one address twice."""
     output = said(instance, HOST, f"modprobe nvme_{row.kind}; nvme connect -t {row.kind} "
-                  f"-a {row.address} -s {SERVICE} -n {nqn} -Q {DEPTH} -i 1 -D {row.options}",
+                  f"-a {row.address} -s {SERVICE} -n {nqn} -Q {DEPTH} -i 1 -D {row.options}{more}",
                   "nvme connect")
     found = re.search(r"\bnvme(\d+)\b", output)
     if found is None:
@@ -153,10 +173,16 @@ def by_lio(instance: Instance, row: Contender) -> str:
     return said(instance, HOST, ISCSI_DISK, "iSCSI").strip()
 
 
-def by_tls(_instance: Instance, _row: Contender) -> str:
-    if "nvme.tls" not in SETTINGS:
-        raise EssdError("the drive has no TLS: there is no setting nvme.tls")
-    raise EssdError("essd compare cannot give drive and host the keys of TLS")
+def by_tls(instance: Instance, row: Contender) -> str:
+    """The host makes a key; the drive learns it by its management channel, not by the network."""
+    nqn = instance.config.drives[DRIVE].nqn
+    said(instance, HOST, START_TLSHD, "tlshd")
+    words = said(instance, HOST, NEW_KEY.format(nqn=nqn), "nvme check-tls-key").split()
+    if len(words) != 3:
+        raise EssdError("nvme check-tls-key did not put one key into the host's keyring")
+    host_nqn, key, number = words
+    access.change(instance.of(DRIVE), {"nqn": host_nqn, "tls-key": key})
+    return connect_nvme(instance, row, nqn, f"--tls --tls_key=0x{number}")
 
 
 ROWS = (
@@ -167,7 +193,8 @@ ROWS = (
               copies=True),
     Contender("drive-tcp-digests", "drive, NVMe/TCP with digests", DRIVE, "drive", by_drive,
               kind="tcp", options="-g -G"),
-    Contender("drive-tcp-tls", "drive, NVMe/TCP with TLS", DRIVE, "drive", by_tls, kind="tcp"),
+    Contender("drive-tcp-tls", "drive, NVMe/TCP with TLS", DRIVE, "drive", by_tls, kind="tcp",
+              needs_peers=True),
     Contender("drive-aoe", "drive, AoE", DRIVE, "drive", aoe_of_drive),
     Contender("nvmet-roce", "Linux nvmet, NVMe/RoCE", REFERENCE, "nvmet", by_nvmet,
               kind="rdma"),
@@ -179,9 +206,10 @@ ROWS = (
 )
 
 
-def settings_text() -> str:
-    """The settings of a drive that serves all of its protocols."""
-    return f"nvme:\n  tcp: on\n  iwarp: on\naoe:\n  export: 1\n  shelf: {SHELF}\n"
+def settings_text(rows: Sequence[Contender]) -> str:
+    """The settings of a drive that serves all of its protocols; TLS only if a row has it."""
+    tls = "  tls: allowed\n" if any(row.connect is by_tls for row in rows) else ""
+    return f"nvme:\n  tcp: on\n  iwarp: on\n{tls}aoe:\n  export: 1\n  shelf: {SHELF}\n"
 
 
 def topology_text(rows: list[Contender], host_kind: str, guest: str, settings: str) -> str:
