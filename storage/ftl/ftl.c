@@ -7,6 +7,7 @@
 #include "storage/ftl/ftl_internal.h"
 #include "storage/ftl/ftl_kinds.h"
 #include "storage/ftl/ftl_mount.h"
+#include "storage/ftl/ftl_phases.h"
 #include "storage/ftl/ftl_trace.h"
 
 #include <string.h>
@@ -523,11 +524,6 @@ uint32_t ftl_operations(const struct ftl *ftl, uint32_t *all)
     return *all - ftl->free_ops.count;
 }
 
-const struct ftl_counters *ftl_counters(const struct ftl *ftl)
-{
-    return &ftl->counters;
-}
-
 uint32_t ftl_dead_dies(const struct ftl *ftl)
 {
     return ftl->parity.num_dead;
@@ -536,11 +532,6 @@ uint32_t ftl_dead_dies(const struct ftl *ftl)
 bool ftl_die_is_dead(const struct ftl *ftl, uint32_t die)
 {
     return ftl->parity.dead_dies[die];
-}
-
-bool ftl_has_parity(const struct ftl *ftl)
-{
-    return ftl->layout.has_parity && ftl->parity.num_dead == 0;
 }
 
 uint32_t ftl_free_superblocks(const struct ftl *ftl)

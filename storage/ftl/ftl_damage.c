@@ -13,6 +13,7 @@
  */
 #include "storage/ftl/ftl_memory.h"
 #include "storage/ftl/ftl_mount.h"
+#include "storage/ftl/ftl_phases.h"
 
 enum { ALL_BLOCKS = 0xff, WORD = 8, PI_LEN = 8 };
 

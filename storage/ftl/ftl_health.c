@@ -14,6 +14,7 @@
  */
 #include "storage/ftl/ftl_internal.h"
 #include "storage/ftl/ftl_mount.h"
+#include "storage/ftl/ftl_phases.h"
 
 #include <string.h>
 

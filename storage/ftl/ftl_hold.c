@@ -22,6 +22,7 @@
  * for some time, too.
  */
 #include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_phases.h"
 
 enum {
     /* Attempts of a request, or superblocks given up, before programs are held.

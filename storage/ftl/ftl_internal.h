@@ -807,7 +807,6 @@ bool ftl_row_save(struct ftl *ftl);
 MUST_USE bool ftl_row_mark(struct ftl *ftl, enum ftl_stream_id stream);
 
 /* ---- ftl_power.c: power-loss protection */
-bool ftl_power_is_failing(const struct ftl *ftl);
 bool ftl_power_step(struct ftl *ftl);
 /** @return the `number` of the units of a marker that is programmed now */
 uint32_t ftl_power_marker(const struct ftl *ftl);

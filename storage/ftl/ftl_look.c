@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What superblocks hold, for whoever looks at the drive: see ftl_look(). */
 #include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_phases.h"
 
 static const char *const state_name[] = {
     [FTL_SUPERBLOCK_FREE] = "free",       [FTL_SUPERBLOCK_ERASING] = "erasing",
@@ -60,4 +61,14 @@ void ftl_look(const struct ftl *ftl, uint32_t superblock,
     } else if (at->moves_soon) {
         look->moves_for = cause_name[at->cause];
     }
+}
+
+const struct ftl_counters *ftl_counters(const struct ftl *ftl)
+{
+    return &ftl->counters;
+}
+
+bool ftl_has_parity(const struct ftl *ftl)
+{
+    return ftl_makes_parity(ftl);
 }

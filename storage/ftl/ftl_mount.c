@@ -25,6 +25,7 @@
  */
 #include "storage/ftl/ftl_checkpoint.h"
 #include "storage/ftl/ftl_mount.h"
+#include "storage/ftl/ftl_phases.h"
 #include "storage/ftl/ftl_trace.h"
 
 #include <string.h>
@@ -299,7 +300,7 @@ static bool may_lack_parity(const struct ftl *ftl, uint32_t superblock)
 /* What had to be moved before the power went off has to be moved now. */
 static void move_rest(struct ftl *ftl)
 {
-    for (uint32_t i = 0; ftl_has_parity(ftl) && i < ftl->layout.superblocks;
+    for (uint32_t i = 0; ftl_makes_parity(ftl) && i < ftl->layout.superblocks;
          i++) {
         if (ftl->superblocks[i].valid != 0 && may_lack_parity(ftl, i)) {
             ftl_collect_move_soon(ftl, i, FTL_CAUSE_MOUNT);

@@ -60,10 +60,6 @@ bool ftl_mount_is_block_erased(const struct ftl *ftl, uint32_t superblock,
  * @return false when there is no such row
  */
 bool ftl_mount_scan_row(struct ftl *ftl, struct ftl_request *request);
-/** Whether the rows that may be torn are being copied. */
-bool ftl_mount_is_settling(const struct ftl *ftl);
-/** Whether the mount is finding out what is on the flash. */
-bool ftl_mount_is_scanning(const struct ftl *ftl);
 /** Whether the first wordline of a die's block is erased or lost in all planes
  * that are not known to have failed, of which there are some. */
 bool ftl_mount_is_block_gone(const struct ftl *ftl, uint32_t superblock,

@@ -322,17 +322,6 @@ uint64_t ftl_mount_common_number(const struct ftl *ftl,
     return best;
 }
 
-bool ftl_mount_is_scanning(const struct ftl *ftl)
-{
-    return ftl->state == FTL_MOUNTING && (ftl->mount.phase == FTL_MOUNT_SCAN ||
-                                          ftl->mount.phase == FTL_MOUNT_REPAIR);
-}
-
-bool ftl_mount_is_settling(const struct ftl *ftl)
-{
-    return ftl->state == FTL_MOUNTING && ftl->mount.phase == FTL_MOUNT_SETTLE;
-}
-
 /* A unit is rebuilt, and right.  The planes of the dies that were left out are
  * in no sum of this stripe, so they have failed. */
 static void note_left_out(struct ftl *ftl, const struct ftl_request *request,

@@ -10,6 +10,7 @@
  */
 #include "storage/ftl/ftl_kinds.h"
 #include "storage/ftl/ftl_mount.h"
+#include "storage/ftl/ftl_phases.h"
 #include "storage/ftl/ftl_trace.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Making parity over dies: see ftl_parity.h. */
 #include "storage/ftl/ftl_memory.h"
-#include "storage/ftl/ftl_mount.h"
+#include "storage/ftl/ftl_phases.h"
 
 #include <string.h>
 

@@ -26,6 +26,7 @@
  * because it erases all other markers.
  */
 #include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_phases.h"
 
 enum { SAVE_ROWS = 3 }; /* see ftl_most_saved_units() */
 
@@ -36,7 +37,7 @@ void ftl_power_fails(struct ftl *ftl)
     if (ftl->power.phase == FTL_POWER_ON) {
         ftl->power.phase = FTL_POWER_SAVES;
         if (ftl->state == FTL_READY && moved != FTL_NOWHERE &&
-            ftl_has_parity(ftl)) {
+            ftl_makes_parity(ftl)) {
             ftl_superblock_end(ftl, moved);
         }
         ftl_hold_try_again(ftl);
@@ -76,11 +77,6 @@ bool ftl_was_saved(const struct ftl *ftl, uint32_t start)
     return ftl->power.was_read_only ||
            (ftl->power.has_proof &&
             is_not_before(ftl->power.proof_start, start));
-}
-
-bool ftl_power_is_failing(const struct ftl *ftl)
-{
-    return ftl->power.phase != FTL_POWER_ON;
 }
 
 uint32_t ftl_power_start(const struct ftl *ftl)

@@ -6,6 +6,7 @@
  * of the other stream take what garbage collection moves.
  */
 #include "storage/ftl/ftl_memory.h"
+#include "storage/ftl/ftl_phases.h"
 #include "storage/ftl/ftl_trace.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The life of superblocks: free, open, closed, erased. */
+#include "storage/ftl/ftl_phases.h"
 #include "storage/ftl/ftl_trace.h"
 
 /* Where each state may go. */
@@ -42,7 +43,7 @@ void ftl_superblock_measure(struct ftl *ftl, uint32_t superblock)
         bad[die] = (uint8_t)~ftl_good_planes(ftl, superblock, die);
     }
     ftl->superblocks[superblock].capacity = ftl_layout_capacity(
-        &ftl->layout, bad, ftl->layout.has_parity && ftl->parity.num_dead == 0);
+        &ftl->layout, bad, ftl_makes_parity(ftl));
 }
 
 bool ftl_superblock_is_good(const struct ftl *ftl, uint32_t superblock)
@@ -162,12 +163,6 @@ bool ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
     return false;
 }
 
-/* Whether the stripes of a superblock that is opened now get parity. */
-static bool has_new_parity(const struct ftl *ftl)
-{
-    return ftl->layout.has_parity && ftl->parity.num_dead == 0;
-}
-
 uint32_t ftl_superblock_take(struct ftl *ftl)
 {
     uint32_t superblock = ftl_wear_find_free(ftl, FTL_STREAM_HOST);
@@ -175,7 +170,7 @@ uint32_t ftl_superblock_take(struct ftl *ftl)
     ASSERT(superblock != FTL_NOWHERE);
     ftl_superblock_enter(ftl, superblock, FTL_SUPERBLOCK_META);
     ftl->superblocks[superblock].is_erased = false;
-    ftl->superblocks[superblock].has_parity = has_new_parity(ftl);
+    ftl->superblocks[superblock].has_parity = ftl_makes_parity(ftl);
     return superblock;
 }
 
@@ -218,7 +213,7 @@ bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream)
     at->is_own = true;
     at->is_given_up = false;
     at->used_us = ftl->now_us;
-    at->has_parity = has_new_parity(ftl);
+    at->has_parity = ftl_makes_parity(ftl);
     open->next_row = 0;
     open->is_ending = false;
     open->completes_stripe = false;

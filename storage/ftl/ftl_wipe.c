@@ -12,6 +12,7 @@
  * A die that had died before this start, and answers again, is erased like the
  * others, but stays unused after the wipe.
  */
+#include "storage/ftl/ftl_phases.h"
 #include "storage/ftl/ftl_trace.h"
 #include "storage/ftl/ftl_wipe_keep.h"
 

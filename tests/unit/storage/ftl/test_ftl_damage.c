@@ -15,7 +15,7 @@
 
 #include "storage/ftl/ftl_checkpoint.h"
 #include "storage/ftl/ftl_internal.h"
-#include "storage/ftl/ftl_mount.h"
+#include "storage/ftl/ftl_phases.h"
 #include "lib/random.h"
 #include "tests/unit/storage/ftl/ftl_faults.h"
 
