@@ -15,7 +15,7 @@
  * Instructions are counted as basic blocks (firmware/native/blocks.h), because
  * this computer's processor has other instructions than the drive's.
  *
- * Writes one line of JSON: docs/json.md, "essd bench --native".
+ * Writes one line of JSON: docs/json.md, `essd fields bench`.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""docs/json.md lists the fields that commands print with --json, all and only those."""
+"""`essd fields` lists the fields that commands print with --json, all and only those."""
 
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,11 @@ from typer.testing import CliRunner
 from essd import cli
 from essd.api.report import Report
 from essd.base import paths, show
+from essd.base.errors import EssdError
 from essd.bench import (base as bench_base, bench, compare as bench_compare, contest,
                         growth as bench_growth, native as bench_native, paper as bench_paper,
                         turns as bench_turns)
+from essd.cli import json_fields
 from essd.conform import conform, results as conform_results
 from essd.debug import crash, reflash
 from essd.drive import bmc
@@ -41,19 +43,8 @@ from essd.setup.setup import Config
 from essd.storage import image
 from essd.storage.flash import FlashImage
 
-PAGE = paths.TOP / "docs" / "json.md"
-# Commands whose output is described on another page.
+# Commands whose output is described on a page.
 ELSEWHERE = {"trace": "docs/tracing.md"}
-
-
-def documented() -> dict[str, dict[str, str]]:
-    """Field and meaning, for each command that has a table."""
-    found = {}
-    for section in re.split(r"^## essd ", PAGE.read_text(encoding="utf-8"), flags=re.M)[1:]:
-        title, _, text = section.partition("\n")
-        text = text.partition("\n## ")[0]
-        found[title] = dict(re.findall(r"^\| `(.+?)` \| (.+) \|$", text, re.M))
-    return found
 
 
 def leaves(value: Any, path: str = "") -> Iterator[str]:
@@ -80,7 +71,7 @@ def matches(field: str, path: str) -> bool:
 
 
 def check(title: str, printed: Any) -> None:
-    fields = documented()[title]
+    fields = json_fields.fields(title)
     paths_printed = set(leaves(printed))
     for path in paths_printed:
         assert any(matches(field, path) for field in fields), f"{path} is not documented"
@@ -285,6 +276,37 @@ def commands_with_json(group: Any, above: str = "") -> Iterator[str]:
 
 def test_every_command_with_json_is_documented() -> None:
     for name in commands_with_json(get_command(cli.app)):
-        page: Callable[[], str] = (paths.TOP / ELSEWHERE[name]).read_text \
-            if name in ELSEWHERE else lambda name=name: str(documented().get(name, ""))
-        assert page(), f"essd {name} --json is not in {PAGE}"
+        assert (paths.TOP / ELSEWHERE[name]).exists() if name in ELSEWHERE \
+            else json_fields.fields(name), f"essd {name} --json is not in {json_fields.FILE}"
+
+
+def test_every_table_belongs_to_a_command_and_every_field_has_a_meaning() -> None:
+    names = set(commands_with_json(get_command(cli.app)))
+    for title, table in json_fields.tables().items():
+        assert names & {title.partition(" --")[0], title.split()[0]}, title
+        assert bool(table.fields) != bool(table.like), title
+        assert all(table.fields.values()), title
+        assert not table.like or json_fields.fields(table.like), title
+
+
+def test_fields_lists_the_commands() -> None:
+    assert CliRunner().invoke(cli.app, ["fields"]).stdout.split("\n")[:2] == ["list", "status"]
+
+
+def test_fields_of_a_first_word_shows_all_its_tables() -> None:
+    said = CliRunner().invoke(cli.app, ["fields", "firmware"]).stdout
+    assert re.findall(r"^essd (.+)$", said, re.M) == [
+        "firmware list", "firmware update", "firmware activate", "firmware show",
+        "firmware pack"]
+    assert "  The fields of essd firmware list." in said
+    assert re.search(r"^  version +version of the image$", said, re.M)
+
+
+@pytest.mark.parametrize("title", json_fields.tables())
+def test_no_line_of_a_table_is_wide(title: str) -> None:
+    assert max(map(len, json_fields.text(title).splitlines())) <= json_fields.COLUMNS
+
+
+def test_fields_of_a_wrong_command_names_the_nearest() -> None:
+    with pytest.raises(EssdError, match="no command 'prot' has fields; did you mean port"):
+        json_fields.titles(["prot"])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* essd-nand info --json: one object; docs/json.md lists its fields. */
+/* essd-nand info --json: one object; `essd fields media` lists its fields. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -136,7 +136,7 @@ Parts = Annotated[str, typer.Option(
 Part = Annotated[str, typer.Option(
     "--part", metavar="DRIVE", show_default=False, autocompletion=completion.parts,
     help="Drive of a topology.  Default: the only one.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON (see essd fields).")]
 LowerFloor = Annotated[bool, typer.Option(
     "--lower-floor", help="Write the firmware although the drive has had one with a higher "
     "security version, and forget that one (see docs/firmware-update.md).")]

@@ -169,7 +169,7 @@ def aoe(part: Part = "",
             "--forget", help="Drop config strings, mask lists and reservations, which any "
             "station of the network may set.")] = False,
         as_json: Annotated[bool, typer.Option(
-            "--json", help="Print JSON (see docs/json.md).")] = False) -> None:
+            "--json", help="Print JSON (see essd fields).")] = False) -> None:
     """Show what the drive exports by ATA over Ethernet (see docs/aoe.md)."""
     from ...drive import aoe as aoe_module
     instance = fleet.one(Instance(name), part)
@@ -183,7 +183,7 @@ def aoe(part: Part = "",
 def tcp(part: Part = "",
         name: Name = "",
         as_json: Annotated[bool, typer.Option(
-            "--json", help="Print JSON (see docs/json.md).")] = False) -> None:
+            "--json", help="Print JSON (see essd fields).")] = False) -> None:
     """Show the drive's TCP connections, as ss -ti of Linux shows its own."""
     from ...drive import tcp as tcp_module
     found = tcp_module.read(fleet.one(Instance(name), part))
@@ -199,7 +199,7 @@ def tcp(part: Part = "",
 def namespaces(part: Part = "",
                name: Name = "",
                as_json: Annotated[bool, typer.Option(
-                   "--json", help="Print JSON (see docs/json.md).")] = False) -> None:
+                   "--json", help="Print JSON (see essd fields).")] = False) -> None:
     """Show the drive's namespaces, and how much of it is free for more."""
     from ...drive import namespaces as namespaces_module
     found = namespaces_module.read(fleet.one(Instance(name), part))

@@ -7,7 +7,19 @@ from typing import Annotated
 import typer
 
 from ...base import show
-from ..base import DEVELOP, app, command
+from ..base import DEVELOP, LOOK, app, command
+
+
+@command(LOOK)
+def fields(words: Annotated[list[str] | None, typer.Argument(
+               metavar="[COMMAND]", help="A command, such as port, or its first word.  "
+               "Default: list all.")] = None) -> None:
+    """Say what the fields mean that a command prints with --json (see docs/json.md)."""
+    from .. import json_fields
+    if words:
+        show.line("\n\n".join(map(json_fields.text, json_fields.titles(words))))
+    else:
+        show.line("\n".join(json_fields.tables()))
 
 
 @command(DEVELOP)
