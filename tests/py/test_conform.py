@@ -721,6 +721,18 @@ def test_the_list_comes_from_the_program(fake, capfd):
     assert capfd.readouterr().out == "eth.a  802.3  a frame\n"
 
 
+def test_the_clauses_come_from_the_list_of_the_program(fake):
+    fake.plan(list="eth.a  RFC 768  a frame\neth.b  RFC 768  another")
+    status, output = command("--clauses")
+    assert status == 0 and output.splitlines()[2:] == ["| RFC 768 | whole (2) |"]
+
+
+def test_a_list_with_an_unknown_specification_has_no_clauses(fake):
+    fake.plan(list="eth.a  RFX 768  a frame")
+    with pytest.raises(EssdError, match="SPECIFICATIONS has no row for RFX 768"):
+        command("--clauses")
+
+
 # Captures that Wireshark checks
 
 def frame(payload: bytes) -> bytes:

@@ -1,23 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Update the table of tested clauses in docs/conformance.md.
+"""`essd conform --clauses`: how many tests each clause has.
 
-    PYTHONPATH=tools python3 -m essd.conform.clauses ESSD_CONFORM
-
-reads the program's list of tests and replaces the text between the two marks.  The
-clauses without a test are listed by hand, below the marks.
+docs/conformance.md lists by hand the clauses without a test.
 """
 
 import re
 import subprocess
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from ..base.paths import TOP
-
-DOCUMENT = TOP / "docs" / "conformance.md"
-BEGIN = "<!-- clauses: made by tools/essd/conform/clauses.py -->"
-END = "<!-- clauses: end -->"
+from . import conform
+from ..base.errors import EssdError, LOOK_UP_S
 
 # (pattern of a specification in the list, its full name); the first match counts
 SPECIFICATIONS = (
@@ -43,7 +36,7 @@ def read_list(text: str) -> list[tuple[str, str]]:
     """The (identifier, clauses) of each test in the list."""
     found = [LINE.match(line) for line in text.splitlines() if line.strip()]
     if None in found or not found:
-        raise SystemExit("this program does not print a list like essd_conform --list --all")
+        raise EssdError("essd_conform --list --all has printed something else than a list")
     return [(match[1], match[2]) for match in found if match]
 
 
@@ -96,24 +89,16 @@ def table(tests: list[tuple[str, str]]) -> str:
     return "\n".join(lines)
 
 
-def main() -> int:
-    if len(sys.argv) != 2:
-        raise SystemExit("usage: conform_clauses ESSD_CONFORM")
-    done = subprocess.run([sys.argv[1], "--list", "--all"], check=True, text=True,
-                          stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+def of_program(options: conform.Options) -> str:
+    """The table of the chosen tests, long ones included."""
+    program = conform.build(conform.LINK_PRESET)
+    conform.test_ids(program, options)          # refuses names of no test
+    only = [word for word in options.selection if word != "--all"]
+    done = subprocess.run([str(program), "--list", *only, "--all"], check=True, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=LOOK_UP_S)
     tests = read_list(done.stdout)
     if unknown(tests):
-        raise SystemExit("SPECIFICATIONS in tools/essd/conform/clauses.py has no row for "
-                         + ", ".join(unknown(tests)))
-    text = DOCUMENT.read_text(encoding="utf-8")
-    head, begin, rest = text.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not (begin and end):
-        raise SystemExit(f"{DOCUMENT.name} has no {BEGIN} ... {END}")
-    DOCUMENT.write_text(f"{head}{BEGIN}\n{table(tests)}\n{END}{tail}",
-                        encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        raise EssdError("tools/essd/conform/clauses.py: SPECIFICATIONS has no row for "
+                        + ", ".join(unknown(tests)))
+    return table(tests)

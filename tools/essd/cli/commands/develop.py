@@ -34,6 +34,9 @@ def conform(native: Annotated[bool, typer.Option(
             list_: Annotated[bool, typer.Option(
                 "--list", help="List the tests with clause and purpose, and exit."
                 )] = False,
+            clauses: Annotated[bool, typer.Option(
+                "--clauses", help="List the clauses that have tests, with how many, and "
+                "exit.")] = False,
             only: Annotated[list[str] | None, typer.Option(
                 metavar="A,B.C", help="Run only these chapters, groups or tests; "
                 "repeatable.")] = None,
@@ -86,6 +89,10 @@ def conform(native: Annotated[bool, typer.Option(
             raise conform_module.UsageError("--sample is for --mutants")
         if list_:
             raise typer.Exit(conform_module.list_tests(options))
+        if clauses:
+            from ...conform import clauses as clauses_module
+            print(clauses_module.of_program(options))
+            raise typer.Exit
         if mutants:
             from ...conform import mutants as mutants_module
             raise typer.Exit(mutants_module.command(options, sample))
