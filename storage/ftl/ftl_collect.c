@@ -3,10 +3,10 @@
  * Garbage collection: the valid units of one superblock at a time, the victim,
  * are copied into the other stream's superblock.  Then the victim is erased.
  *
- * A victim has the fewest valid units of all closed superblocks.  It is erased
- * when none is valid and all its copies are programmed, and when the trims that
- * have made units of it invalid are durable: otherwise an even older version
- * could come back after a power cut.
+ * A policy chooses the victim among the closed superblocks (ftl_policies.h).
+ * The victim is erased when none of its units is valid and all its copies are
+ * programmed, and when the trims that have made units of it invalid are
+ * durable: otherwise an even older version could come back after a power cut.
  *
  * A superblock with a valid unit that cannot be read is stuck.  It is tried
  * again a few times, each time after another superblock was moved, because a

@@ -229,9 +229,10 @@ static void set_superblocks(struct ftl *ftl)
 }
 
 /*
- * Whether a row number is so large that it must be damaged.  Only large arrays
- * in SLC mode could reach such numbers before they are worn out: see
- * docs/decisions/0013-translation-layer.md, "Marks".
+ * Whether a row number is so large that it must be damaged.  2^35 rows hold 6.7
+ * PB with the profile tlc2021, far beyond the endurance of the largest array.
+ * With slc they hold 560 TB, so an slc array of more than 11 GiB reaches this
+ * number before it is worn out.
  */
 static bool are_rows_too_many(const struct ftl *ftl)
 {
