@@ -57,10 +57,17 @@ class HostWaits:
     busy: list[Busy] = field(default_factory=list)          # others', and its own
 
     def steps(self, begun_ns: int) -> list[Place]:
-        """Where the slices are, from its begin on, in the order of time."""
-        return sorted({Place(max(busy.begun_ns, begun_ns), NAND, busy.tid)
-                       for busy in self.busy if busy.end_ns > begun_ns},
-                      key=lambda place: (place.time_ns, place.tid))[:STEPS_MAX]
+        """Where the slices are from a moment on, each later than the one before.
+
+        The page joins arrows in the order of time, and at random if times are equal.
+        """
+        found: list[Place] = []
+        for busy in sorted(self.busy, key=lambda busy: (busy.begun_ns, busy.tid)):
+            time_ns = max(busy.begun_ns, begun_ns)
+            if time_ns < busy.end_ns and len(found) < STEPS_MAX:
+                found.append(Place(time_ns, NAND, busy.tid))
+                begun_ns = time_ns + 1
+        return found
 
 
 def owner_of(event: Event) -> tuple[Any, ...]:

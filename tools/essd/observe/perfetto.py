@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from .flash_tracks import FTL, Tracks
+from .flash_tracks import FTL, HostWaits, Tracks
 from .slow_commands import SlowCommands
 from .trace import ENGINE_OPCODES, WORDS, Event, Printer, opcode_name, status_name
 from .trace_file import Place, TraceFile
@@ -105,7 +105,7 @@ class Writer:
         self.file.process(event.qpn, f"queue pair {event.qpn:#x}")
 
     def command(self, event: Event, path: Path) -> None:
-        """A command and its stages, and arrows to what it waited for in the flash."""
+        """A command and its stages."""
         args = event.args
         self.queue_pair(event)
         waits = self.flash.waits.of_host(event.request)
@@ -119,21 +119,23 @@ class Writer:
                  "bytes": args["bytes"], "status": status_name(args["status"])}
         self.file.slice(event.qpn, tid, name, begun_ns, end_ns, shown)
         if waits.us:
-            # It joins the command, whose stages are not in the file yet.
-            self.file.arrow("waits for the flash", [Place(begun_ns, event.qpn, tid),
-                                                    *waits.steps(begun_ns)])
             self.slow.take(name, begun_ns, end_ns, waits.us,
                            {**shown, "queue pair": f"{event.qpn:#x}"})
-        self.stages(event.qpn, tid, begun_ns, end_ns, times)
-
-    def stages(self, pid: int, tid: int, begun_ns: int, end_ns: int,
-               times: dict[str, float]) -> None:
-        for name, us in times.items():
+        for stage, us in times.items():
             stage_end_ns = min(begun_ns + round(1000 * us), end_ns)
             if stage_end_ns > begun_ns:
-                self.file.slice(pid, tid, name, begun_ns, stage_end_ns,
-                                {"what": STAGES[name]})
+                self.stage(event.qpn, tid, stage, begun_ns, stage_end_ns, waits)
                 begun_ns = stage_end_ns
+
+    def stage(self, pid: int, tid: int, name: str, begun_ns: int, end_ns: int,
+              waits: HostWaits) -> None:
+        if name != "media" or not waits.us:
+            self.file.slice(pid, tid, name, begun_ns, end_ns, {"what": STAGES[name]})
+            return
+        self.file.slice(pid, tid, name, begun_ns, end_ns,
+                        {"waited us": waits.us, **waits.place, "what": STAGES[name]})
+        self.file.arrow("waits for the flash",
+                        [Place(begun_ns, pid, tid), *waits.steps(begun_ns + 1)])
 
     def engine(self, event: Event) -> None:
         args = event.args

@@ -87,7 +87,10 @@ class TraceFile:
         self.put_at(time_ns, ph="C", pid=pid, tid=0, name=name, args={unit: value})
 
     def arrow(self, name: str, places: list[Place]) -> None:
-        """Join slices, each of which is in the file already, in the order of time."""
+        """Join slices, each of which is in the file already, at moments that increase.
+
+        Each end joins the innermost slice that is on its track at that moment.
+        """
         if len(places) < 2:
             return
         self.arrows += 1
