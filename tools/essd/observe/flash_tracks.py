@@ -32,6 +32,7 @@ ROW_TRACKS = 101            # of the first track of the rows of stream 0
 WAIT_TRACKS = 1001          # of the first track of commands that wait
 REBUILD_TRACKS = 1101       # of the first track of rebuilds
 STEPS_MAX = 16              # arrows of one command
+GAP_NS = 100                # between the two ends of an arrow
 SECTION = {"collection": 1, **{name: 10 + n for n, name in enumerate(ACTIVITIES)}}
 UNKNOWN_TRACK = 3           # of an activity that this program does not know
 IDLE = ("idle", "none", "ready", "failed")      # phases in which an activity has ended
@@ -54,20 +55,29 @@ class HostWaits:
 
     us: dict[str, float] = field(default_factory=dict)      # by what it waited for
     place: dict[str, int] = field(default_factory=dict)     # of its last read of the flash
-    busy: list[Busy] = field(default_factory=list)          # others', and its own
+    others: list[Busy] = field(default_factory=list)        # for which it waited
+    own: list[Busy] = field(default_factory=list)
 
-    def steps(self, begun_ns: int) -> list[Place]:
-        """Where the slices are from a moment on, each later than the one before.
+    def steps(self) -> list[Place]:
+        """The slices of the flash, each joined later than the one before.
 
         The page joins arrows in the order of time, and at random if times are equal.
         """
         found: list[Place] = []
-        for busy in sorted(self.busy, key=lambda busy: (busy.begun_ns, busy.tid)):
-            time_ns = max(busy.begun_ns, begun_ns)
+        earliest_ns = 0
+        for busy in sorted(self.others + self.own,
+                           key=lambda busy: (busy.begun_ns, busy.tid)):
+            time_ns = max(busy.begun_ns, earliest_ns)
             if time_ns < busy.end_ns and len(found) < STEPS_MAX:
                 found.append(Place(time_ns, NAND, busy.tid))
-                begun_ns = time_ns + 1
+                earliest_ns = time_ns + GAP_NS
         return found
+
+    def causes(self, begun_ns: int, end_ns: int) -> list[Place]:
+        """Where the slices of others are, once the command waits for them."""
+        moments = ((max(busy.begun_ns, begun_ns), busy) for busy in self.others)
+        return [Place(time_ns, NAND, busy.tid) for time_ns, busy in moments
+                if time_ns < busy.end_ns and time_ns + GAP_NS < end_ns][:STEPS_MAX]
 
 
 def owner_of(event: Event) -> tuple[Any, ...]:
@@ -123,7 +133,7 @@ class Waits:
         mine = owner_of(event)
         channel = event.args["channel"]
         die, others = f"die {channel}.{event.args['die']}", []
-        used = []
+        used, waited_for = [], []
         for track in (die, f"channel {channel}"):
             for busy in self.during(track, begun_ns):
                 if busy.owner == mine:
@@ -135,17 +145,19 @@ class Waits:
             rest, ns = without(rest, busy)
             if ns:
                 found[f"{what}: {busy.label}"] += ns / 1000
-                used.append(busy)
+                waited_for.append(busy)
         waits = {label: round(us, 1)
                  for label, us in sorted(found.items(), key=lambda item: -item[1])}
         if event.request is not None and cause_name(event.args) == "host read":
-            self.note_host(event, waits, used)
+            self.note_host(event, waits, used, waited_for)
         return waits
 
-    def note_host(self, event: Event, waits: dict[str, float], used: list[Busy]) -> None:
+    def note_host(self, event: Event, waits: dict[str, float], own: list[Busy],
+                  others: list[Busy]) -> None:
         host = self.of_request.setdefault(event.request, HostWaits())
         host.place = {"channel": event.args["channel"], "die": event.args["die"]}
-        host.busy += used
+        host.own += own
+        host.others += others
         for label, us in waits.items():
             host.us[label] = max(host.us.get(label, 0.0), us)
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from .flash_tracks import FTL, HostWaits, Tracks
+from .flash_tracks import FTL, GAP_NS, HostWaits, Tracks
 from .slow_commands import SlowCommands
 from .trace import ENGINE_OPCODES, WORDS, Event, Printer, opcode_name, status_name
 from .trace_file import Place, TraceFile
@@ -134,8 +134,9 @@ class Writer:
             return
         self.file.slice(pid, tid, name, begun_ns, end_ns,
                         {"waited us": waits.us, **waits.place, "what": STAGES[name]})
-        self.file.arrow("waits for the flash",
-                        [Place(begun_ns, pid, tid), *waits.steps(begun_ns + 1)])
+        self.file.arrow("reads the flash", waits.steps())
+        for cause in waits.causes(begun_ns, end_ns):
+            self.file.arrow("delays", [cause, Place(cause.time_ns + GAP_NS, pid, tid)])
 
     def engine(self, event: Event) -> None:
         args = event.args
