@@ -32,7 +32,7 @@ ROW_TRACKS = 101            # of the first track of the rows of stream 0
 WAIT_TRACKS = 1001          # of the first track of commands that wait
 REBUILD_TRACKS = 1101       # of the first track of rebuilds
 STEPS_MAX = 16              # arrows of one command
-GAP_NS = 100                # between the two ends of an arrow
+GAP_NS = 100                # between the ends of an arrow, and after the begin of a slice
 SECTION = {"collection": 1, **{name: 10 + n for n, name in enumerate(ACTIVITIES)}}
 UNKNOWN_TRACK = 3           # of an activity that this program does not know
 IDLE = ("idle", "none", "ready", "failed")      # phases in which an activity has ended
@@ -61,13 +61,14 @@ class HostWaits:
     def steps(self) -> list[Place]:
         """The slices of the flash, each joined later than the one before.
 
-        The page joins arrows in the order of time, and at random if times are equal.
+        The page joins arrows in the order of time, and at random if times are equal: to
+        those of other arrows, or to the begin of the slice.
         """
         found: list[Place] = []
         earliest_ns = 0
         for busy in sorted(self.others + self.own,
                            key=lambda busy: (busy.begun_ns, busy.tid)):
-            time_ns = max(busy.begun_ns, earliest_ns)
+            time_ns = max(busy.begun_ns + GAP_NS, earliest_ns)
             if time_ns < busy.end_ns and len(found) < STEPS_MAX:
                 found.append(Place(time_ns, NAND, busy.tid))
                 earliest_ns = time_ns + GAP_NS
@@ -75,7 +76,7 @@ class HostWaits:
 
     def causes(self, begun_ns: int, end_ns: int) -> list[Place]:
         """Where the slices of others are, once the command waits for them."""
-        moments = ((max(busy.begun_ns, begun_ns), busy) for busy in self.others)
+        moments = ((max(busy.begun_ns, begun_ns) + GAP_NS, busy) for busy in self.others)
         return [Place(time_ns, NAND, busy.tid) for time_ns, busy in moments
                 if time_ns < busy.end_ns and time_ns + GAP_NS < end_ns][:STEPS_MAX]
 

@@ -89,7 +89,8 @@ class TraceFile:
     def arrow(self, name: str, places: list[Place]) -> None:
         """Join slices, each of which is in the file already, at moments that increase.
 
-        Each end joins the innermost slice that is on its track at that moment.
+        Each end joins the innermost slice that is on its track at that moment.  The page
+        lets an arrow lead from the slice that began first, whichever end is named first.
         """
         if len(places) < 2:
             return
