@@ -26,6 +26,7 @@ OTHERS = {
     "mbedtls": ("Mbed TLS", "Apache-2.0"),
     "libsodium": ("libsodium", "ISC"),
     "lwip": ("lwIP", "BSD-3-Clause"),
+    "smoltcp": ("smoltcp", "0BSD"),
     "picolibc": ("picolibc", "BSD-3-Clause and similar"),
     "libgcc": ("libgcc", "GPL-3.0-or-later with GCC's runtime exception"),
     "libdeflate": ("libdeflate", "MIT"),
@@ -47,6 +48,7 @@ NAMES = (
         r"pkg_check_modules\(\w+ REQUIRED IMPORTED_TARGET ([\w-]+)\)")),
     (("firmware/**/CMakeLists.txt",), re.compile(r"--specs=([\w-]+)\.specs")),
     (("hw-model/**/meson.build",), re.compile(r"= dependency\('([\w-]+)'")),
+    (("tests/**/Cargo.toml",), re.compile(r"^([\w-]+) = \{ version = ", re.M)),
     (("tools/**/*.py", "tests/**/*.py"), re.compile(r'[\[,(]\s*"-l([a-z][\w-]*)"')),
 )
 # GCC links these unasked.

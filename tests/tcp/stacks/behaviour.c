@@ -27,6 +27,7 @@ const char *const last_name[LASTS] = {
     "ACK of bytes before the stream",
     "older timestamp",
     "no timestamp",
+    "RST inside",
 };
 
 enum step {
@@ -59,7 +60,7 @@ struct peer {
     uint64_t random;
     uint16_t port, window;
     uint32_t isn, tsval;
-    bool has_times;
+    bool has_times, no_rst_inside;
     uint32_t rcv_nxt, last_echo, acked;
     bool sent[STREAM];   /* bytes that the stack may have */
     uint32_t next, high; /* first byte that it cannot have; end of all */
@@ -231,6 +232,9 @@ static void step_run(struct peer *peer)
     uint32_t len = 0;
     struct tcp_header header;
 
+    if (step == STEP_RST_INSIDE && peer->no_rst_inside) {
+        step = STEP_NEXT;
+    }
     switch (step) {
     case STEP_NEXT:
     case STEP_AGAIN:
@@ -299,6 +303,8 @@ static void last_segment(struct peer *peer, enum last last)
         empty_send(peer, TCP_FIN | TCP_ACK, peer->next + 100);
         moment_note(peer, "early FIN", peer->next, 100);
         segment_send(peer, &header, 100, 0);
+        moment_note(peer, "bytes before the FIN", peer->next, 100);
+        empty_send(peer, TCP_FIN | TCP_ACK, peer->next + 100);
         return;
     case LAST_RST:
         empty_send(peer, TCP_RST, peer->next);
@@ -316,13 +322,17 @@ static void last_segment(struct peer *peer, enum last last)
     case LAST_TIME_OLD:
         header.options.tsval -= 1000;
         break;
+    case LAST_RST_INSIDE:
+        empty_send(peer, TCP_RST, peer->next + 100);
+        return;
     default:
         header.options.has_times = false;
     }
     segment_send(peer, &header, 100, 0);
 }
 
-void behave(const struct stack *stack, uint32_t seed, struct session *session)
+void behave(const struct stack *stack, uint32_t seed, bool no_rst_inside,
+            struct session *session)
 {
     struct peer *peer = calloc(1, sizeof(*peer));
 
@@ -335,10 +345,12 @@ void behave(const struct stack *stack, uint32_t seed, struct session *session)
     peer->random = seed;
     peer->port = (uint16_t)(10000 + seed % 50000);
     peer->window = UINT16_MAX;
+    peer->no_rst_inside = no_rst_inside;
     peer->isn = (uint32_t)random_next(&peer->random);
     peer->tsval = 1000000;
-    peer->has_times =
-        session->last >= LAST_TIME_OLD || random_draw(peer, 2) != 0;
+    peer->has_times = session->last == LAST_TIME_OLD ||
+                      session->last == LAST_TIME_NONE ||
+                      random_draw(peer, 2) != 0;
     stack->renew();
     handshake_make(peer);
     for (int i = 0; i < STEPS; i++) {

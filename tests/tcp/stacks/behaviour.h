@@ -19,13 +19,14 @@ enum last {
     LAST_ACK_OLD,               /* of bytes before the stream */
     LAST_TIME_OLD,              /* an older timestamp than before */
     LAST_TIME_NONE,             /* no timestamp, although they are agreed */
+    LAST_RST_INSIDE,            /* with a number in the window, not the next */
     LASTS
 };
 
 extern const char *const last_name[LASTS];
 
 /* What a session has shown, step by step. */
-enum { STEPS = 24, MOMENTS = STEPS + 4 };
+enum { STEPS = 24, MOMENTS = STEPS + 5 };
 struct session {
     enum last last;
     unsigned int count, filled; /* from `filled` on there was no gap */
@@ -35,7 +36,12 @@ struct session {
         offered; /* bytes in order that the peer has sent before its last */
 };
 
-/** Have one peer, chosen by `seed`, talk to a stack. */
-void behave(const struct stack *stack, uint32_t seed, struct session *session);
+/**
+ * Have one peer, chosen by `seed`, talk to a stack.
+ *
+ * @param no_rst_inside  the peer sends such RSTs only as its last segment
+ */
+void behave(const struct stack *stack, uint32_t seed, bool no_rst_inside,
+            struct session *session);
 
 #endif

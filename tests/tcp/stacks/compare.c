@@ -20,27 +20,32 @@ static void session_print(const struct session *a, const struct session *b,
     }
 }
 
-static bool is_equal(const struct stack_state *a, const struct stack_state *b,
-                     bool may_be_less)
+/* @param may_be_less  the other stack may have forgotten bytes beyond a gap
+ * @param may_lack     or a FIN */
+static bool is_equal(const struct stack_state *own,
+                     const struct stack_state *other, bool may_be_less,
+                     bool may_lack)
 {
-    return (a->delivered == b->delivered ||
-            (may_be_less && a->delivered > b->delivered)) &&
-           a->has_fin == b->has_fin && a->is_reset == b->is_reset &&
-           !a->is_wrong && !b->is_wrong;
+    return (own->delivered == other->delivered ||
+            (may_be_less && own->delivered > other->delivered)) &&
+           (own->has_fin == other->has_fin || (may_lack && own->has_fin)) &&
+           own->is_reset == other->is_reset && !own->is_wrong &&
+           !other->is_wrong;
 }
 
 /* What a stack must have delivered in the end. */
 static bool last_is_right(const struct session *session, bool takes)
 {
     const struct stack_state *state = &session->moments[session->count - 1];
-    uint64_t last = session->last == LAST_FIN_EARLY ||
-                            (session->last >= LAST_DIFFERS && takes)
-                        ? 100
-                        : 0;
+    bool adds = session->last == LAST_FIN_EARLY ||
+                (session->last >= LAST_DIFFERS &&
+                 session->last != LAST_RST_INSIDE && takes);
 
-    return !state->is_wrong && state->delivered == session->offered + last &&
+    return !state->is_wrong &&
+           state->delivered == session->offered + (adds ? 100 : 0) &&
            state->has_fin == (session->last <= LAST_FIN_EARLY) &&
-           state->is_reset == (session->last == LAST_RST);
+           state->is_reset == (session->last == LAST_RST ||
+                               (session->last == LAST_RST_INSIDE && takes));
 }
 
 static bool session_agrees(const struct stack *other, const bool *takes,
@@ -49,12 +54,13 @@ static bool session_agrees(const struct stack *other, const bool *takes,
     struct session own, others;
     unsigned int same;
 
-    behave(stack_engine(), seed, &own);
-    behave(other, seed, &others);
+    behave(stack_engine(), seed, takes[LAST_RST_INSIDE], &own);
+    behave(other, seed, takes[LAST_RST_INSIDE], &others);
     same = own.count - (own.last >= LAST_DIFFERS ? 1 : 0);
     for (unsigned int i = 0; i < same; i++) {
         if (!is_equal(&own.moments[i], &others.moments[i],
-                      other->forgets && i < own.filled)) {
+                      other->forgets && i < own.filled,
+                      other->forgets_fin && i + 1 < own.count)) {
             fprintf(stderr, "seed %u: the engine and %s differ:\n", seed,
                     other->name);
             session_print(&own, &others, i);

@@ -118,8 +118,8 @@ static struct stack_state engine_state(void)
 const struct stack *stack_engine(void)
 {
     static const struct stack engine = {
-        "engine",    false,        engine_input, engine_output,
-        engine_pass, engine_state, engine_renew};
+        "engine",      false,       false,        engine_input,
+        engine_output, engine_pass, engine_state, engine_renew};
 
     return &engine;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A TCP with a program that reads a stream, counts its bytes and closes after
- * its peer: the engine of the drive, lwIP, or the kernel of this computer.  The
- * peer is a test, which hands over TCP segments without their IP headers.
+ * its peer: the engine of the drive, lwIP, smoltcp, or the kernel of this
+ * computer.  The peer is a test, which hands over TCP segments without their IP
+ * headers.
  */
 #ifndef ESSD_TESTS_TCP_STACK_H
 #define ESSD_TESTS_TCP_STACK_H
@@ -27,7 +28,8 @@ struct stack_state {
 
 struct stack {
     const char *name;
-    bool forgets; /* bytes beyond a gap, when others of them come */
+    bool forgets;     /* bytes beyond a gap, when others of them come */
+    bool forgets_fin; /* a FIN beyond a gap */
     /* Take a segment, and let the program read. */
     void (*input)(const uint8_t *segment, size_t len);
     /* The next segment that was sent. @return its length, or 0 */
@@ -40,6 +42,9 @@ struct stack {
 
 const struct stack *stack_engine(void);
 const struct stack *stack_lwip(void);
+/** @param path  the library of tests/tcp/stacks/smoltcp.  NULL if it cannot be
+ *               loaded */
+const struct stack *stack_smoltcp(const char *path);
 /** @param tun  the name of a TUN device, which is made.  NULL if it cannot be
  */
 const struct stack *stack_kernel(const char *tun);

@@ -136,8 +136,8 @@ static void kernel_renew(void)
 const struct stack *stack_kernel(const char *tun)
 {
     static const struct stack kernel = {
-        "Linux",     false,        kernel_input, kernel_output,
-        kernel_pass, kernel_state, kernel_renew};
+        "Linux",       false,       false,        kernel_input,
+        kernel_output, kernel_pass, kernel_state, kernel_renew};
     struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI};
 
     strncpy(request.ifr_name, tun, sizeof(request.ifr_name) - 1);

@@ -187,9 +187,9 @@ static struct stack_state lwip_state(void)
 
 const struct stack *stack_lwip(void)
 {
-    static const struct stack lwip = {"lwIP",      true,      lwip_input,
-                                      lwip_output, lwip_pass, lwip_state,
-                                      lwip_renew};
+    static const struct stack lwip = {"lwIP",     true,        false,
+                                      lwip_input, lwip_output, lwip_pass,
+                                      lwip_state, lwip_renew};
 
     return &lwip;
 }
