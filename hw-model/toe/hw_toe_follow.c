@@ -189,7 +189,7 @@ enum toe_status hw_toe_follow_run(struct hw_toe *toe, struct hw_toe_conn *conn,
     }
     if (conn->state != TOE_SLOT_OPEN || conn->is_rdma || conn->is_deaf ||
         conn->has_close || conn->abort_due || conn->is_lost ||
-        hw_toe_is_followed(toe, conn) ||
+        hw_toe_follow_of(toe, conn)->stream.fills ||
         conn->received - conn->credited != len) {
         return TOE_BAD_STATE;
     }
@@ -241,6 +241,9 @@ enum toe_status hw_toe_place_run(struct hw_toe *toe,
 
     if (conn == NULL) {
         return TOE_BAD_TID;
+    }
+    if (conn->state != TOE_SLOT_OPEN && conn->state != TOE_SLOT_ENDED) {
+        return TOE_BAD_STATE;
     }
     if (place.count == 0 || place.count > TOE_PIECES_MAX) {
         return TOE_BAD_ARGUMENT;

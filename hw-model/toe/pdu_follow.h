@@ -66,7 +66,7 @@ struct pdu_follow {
     uint32_t crc;    /* of the data */
     uint16_t place;  /* of H2CData that is coming */
     uint16_t places; /* the connection's first one */
-    bool fills; /* digests of what is sent, also after following has stopped */
+    bool fills;      /* digests of what is sent, from FOLLOW to the end */
     struct pdu_fill fill;
 };
 

@@ -1910,6 +1910,34 @@ static void test_toe_counts_received_bytes_after_following_has_stopped(
                      IC_LEN + 50);
 }
 
+/* A second FOLLOW would begin to count sent PDUs in the middle of one, and keep
+ * the room of another mark out of the window. */
+static void test_toe_follows_a_connection_once(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid = connect_for_pdus(bed);
+    uint32_t other, value;
+
+    assert_int_equal(run_follow(bed, tid, IC_LEN, 0), TOE_OK);
+    segment_receive(bed, 7, TCP_ACK, 101 + IC_LEN, bed->peer_ack, 50);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_false(pdu_follow_is_on(&bed->toe.follows[0].stream));
+    assert_int_equal(run_follow(bed, tid, TOE_PDU_STOP_LEN + 50, 0),
+                     TOE_BAD_STATE);
+}
+
+static void test_toe_places_nothing_before_a_connection_is_open(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, value;
+
+    engine_start(bed);
+    segment_receive(bed, 7, TCP_SYN, 100, 0, 0);
+    assert_int_equal(take_entry(bed, &tid, &value), TOE_KIND_ASKED);
+    assert_int_equal(run_place(bed, tid, TEST_DRAM_BASE + BUFFER, 100),
+                     TOE_BAD_STATE);
+}
+
 /* The header has been judged with the pieces that the place had. */
 static void test_toe_refuses_pieces_for_data_that_are_coming(void **state)
 {

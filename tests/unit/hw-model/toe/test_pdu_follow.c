@@ -11,6 +11,7 @@
 #include "hw-model/toe/pdu_follow.h"
 #include "lib/bytes.h"
 #include "lib/crc32c.h"
+#include "lib/random.h"
 #include "lib/regfields.h"
 #include "hw-model/regs/toe.h"
 #include "tests/test_fixture.h"
@@ -645,4 +646,178 @@ static void test_digests_are_filled_in_wherever_sends_end(void **state)
             run_fill(bed, digests, 0, step);
         }
     }
+}
+
+/* ---- Streams that chance has made, against what a plain reader makes of
+ * them. */
+
+enum { TAGS = 3, PDUS_MAX = 14, STREAMS = 4000, DATA_MAX = 700 };
+
+struct random_stream {
+    struct bed *bed;
+    uint64_t random;
+    uint8_t ring[RING], memory[MEMORY]; /* what the bed's must be */
+    uint32_t published;
+    uint64_t next_place;               /* memory that no place has had */
+    struct pdu_place places[TAGS + 1]; /* the last one is where it stops */
+};
+
+static uint32_t chance_draw(struct random_stream *all, uint32_t most)
+{
+    return (uint32_t)(random_next(&all->random) % most);
+}
+
+static void expect_bytes(struct random_stream *all, const uint8_t *data,
+                         uint32_t len)
+{
+    memcpy(all->ring + all->published, data, len);
+    all->published += len;
+}
+
+/* Prepare a place of some pieces, which lie in memory with gaps. */
+static void place_draw(struct random_stream *all, unsigned int tag)
+{
+    struct pdu_place *place = &all->places[tag];
+
+    *place = (struct pdu_place){.ttag = (uint16_t)(TTAG + tag),
+                                .cccid = CCCID,
+                                .offset = chance_draw(all, 5000)};
+    place->count = (uint8_t)(1 + chance_draw(all, PDU_PLACE_PIECES));
+    for (uint8_t i = 0; i < place->count; i++) {
+        all->next_place += 1 + chance_draw(all, 9);
+        place->pieces[i].addr = all->next_place;
+        place->pieces[i].len_bytes = 1 + chance_draw(all, 200);
+        place->len_bytes += place->pieces[i].len_bytes;
+        all->next_place += place->pieces[i].len_bytes;
+    }
+    assert_true(all->next_place <= MEMORY);
+    assert_non_null(pdu_place_add(&all->bed->follow, &all->bed->places, place));
+}
+
+static void expect_placed(struct random_stream *all, struct pdu_place *place,
+                          uint32_t len)
+{
+    for (uint32_t i = 0; i < len; i++) {
+        uint32_t at = place->done++;
+        const struct pdu_place_piece *piece = place->pieces;
+
+        for (; at >= piece->len_bytes; piece++) {
+            at -= piece->len_bytes;
+        }
+        all->memory[piece->addr + at] = pattern_byte(i);
+    }
+}
+
+/* Add a PDU that is followed. */
+static void pdu_draw(struct random_stream *all)
+{
+    struct bed *bed = all->bed;
+    struct pdu_place *place = &all->places[chance_draw(all, TAGS)];
+    uint32_t len = chance_draw(all, DATA_MAX);
+    uint8_t marks = TOE_PDU_FOLLOWED;
+    uint32_t hlen = 72;
+    uint8_t *pdu;
+    uint8_t *copy = all->ring + all->published;
+
+    if (chance_draw(all, 3) == 0 || place->done == place->len_bytes) {
+        len = chance_draw(all, 2) * len;
+        pdu = add_capsule(bed, len);
+    } else {
+        len = MIN(1 + len, place->len_bytes - place->done);
+        pdu = add_data(bed, place->done + len == place->len_bytes ? LAST : 0,
+                       place->offset + place->done, len);
+        put_le16(pdu + 10, place->ttag);
+        sum_header(bed, pdu);
+        expect_placed(all, place, len);
+        marks |= TOE_PDU_PLACED;
+        hlen = 24;
+    }
+    if (len != 0 && (bed->digests & DATA_DIGEST) && chance_draw(all, 5) == 0) {
+        bed->stream[bed->length - 1] ^= 0x40;
+        marks |= TOE_PDU_BAD_DIGEST;
+    }
+    expect_bytes(all, pdu, hlen);
+    copy[7] = marks;
+    if (hlen == 72) {
+        expect_bytes(all, pdu + pdu[3], len);
+    }
+}
+
+/* Add one at which following stops, and bytes after it. */
+static void stop_draw(struct random_stream *all)
+{
+    static const uint8_t mark[TOE_PDU_STOP_LEN] = {TOE_PDU_STOP};
+    static const struct {
+        uint8_t at, change; /* of a header of H2CData without a digest */
+    } wrong[] = {{0, 1},    {0, 4},    {1, HEADER_DIGEST},
+                 {1, LAST}, {2, 1},    {3, 4},
+                 {4, 1},    {7, 1},    {8, 1},
+                 {11, 1},   {12, 1},   {15, 1},
+                 {16, 1},   {19, 0x80}};
+    unsigned int which = chance_draw(all, ARRAY_LEN(wrong));
+    struct bed *bed = all->bed;
+    const struct pdu_place *place = &all->places[TAGS];
+    uint32_t begin = bed->length;
+    uint8_t *pdu;
+
+    place_draw(all, TAGS);
+    pdu = add_data(bed, LAST, place->offset, place->len_bytes);
+    put_le16(pdu + 10, place->ttag);
+    pdu[wrong[which].at] ^= wrong[which].change;
+    sum_header(bed, pdu);
+    (void)add_capsule(bed, chance_draw(all, 90));
+    expect_bytes(all, mark, sizeof(mark));
+    expect_bytes(all, bed->stream + begin, bed->length - begin);
+}
+
+static void stream_run(struct random_stream *all, uint32_t seed)
+{
+    struct bed *bed = all->bed;
+    uint32_t count;
+    bool stops;
+
+    all->random = seed;
+    bed_begin(bed, (uint8_t)chance_draw(all, 4));
+    memset(all->ring, 0xa5, sizeof(all->ring));
+    memset(all->memory, 0xa5, sizeof(all->memory));
+    all->published = 0;
+    all->next_place = 0;
+    for (unsigned int tag = 0; tag < TAGS; tag++) {
+        place_draw(all, tag);
+    }
+    count = chance_draw(all, PDUS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        pdu_draw(all);
+    }
+    stops = chance_draw(all, 2) != 0;
+    if (stops) {
+        stop_draw(all);
+    }
+    for (uint32_t at = 0; at < bed->length;) {
+        uint32_t len =
+            1 + chance_draw(all, chance_draw(all, 2) != 0 ? 12 : 1448);
+
+        len = MIN(len, bed->length - at);
+        bed_take(bed, bed->stream + at, len);
+        at += len;
+    }
+    assert_int_equal(pdu_follow_is_on(&bed->follow), !stops);
+    assert_int_equal(bed->published, all->published);
+    assert_memory_equal(bed->ring, all->ring, all->published);
+    assert_memory_equal(bed->memory, all->memory, MEMORY);
+    assert_int_equal(bed->published + bed->consumed,
+                     bed->length + (stops ? TOE_PDU_STOP_LEN : 0));
+}
+
+static void test_any_stream_in_any_segments_is_followed_as_it_is_read(
+    void **state)
+{
+    struct random_stream *all = calloc(1, sizeof(*all));
+
+    assert_non_null(all);
+    all->bed = *state;
+    for (uint32_t seed = 1; seed <= STREAMS; seed++) {
+        stream_run(all, seed);
+    }
+    free(all);
 }
