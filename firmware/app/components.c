@@ -265,7 +265,7 @@ static enum loop_work poll_transports(void *ctx, struct loop_step *step)
     struct drive *drive = ctx;
 
     (void)step;
-    return nvmf_bindings_step(&drive->transports) ? LOOP_EVENT : LOOP_IDLE;
+    return nvmf_bindings_step(&drive->transports) ? LOOP_IO : LOOP_IDLE;
 }
 
 static enum loop_work poll_echo(void *ctx, struct loop_step *step)

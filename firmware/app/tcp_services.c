@@ -475,10 +475,15 @@ const char *tcp_services_user(uint16_t port)
 
 /* ---- The component. */
 
+/* Bytes of NVMe/TCP hardly ever concern a step. */
 static void take_entry(void *ctx, const struct toe_entry *entry)
 {
     struct tcp_services *tcp = services_of(ctx);
 
+    if (tcp->nvme_tcp != NULL && nvme_socket_take_bytes(&tcp->nvme, entry)) {
+        return;
+    }
+    tcp->has_event = true;
     if ((!tcp->has_iwarp || !mpa_socket_take(&tcp->mpa, entry)) &&
         (tcp->nvme_tcp == NULL || !nvme_socket_take(&tcp->nvme, entry)) &&
         (tcp->tls == NULL || !tls_socket_take(tcp->tls, entry)) &&
@@ -498,10 +503,12 @@ enum loop_work tcp_services_poll(void *ctx, struct loop_step *step)
         return LOOP_IDLE;
     }
     tcp->now_us = step->now_us;
-    return toe_room(&tcp->toe) >= COMMANDS_LEFT &&
-                   toe_poll(&tcp->toe, BUDGET, take_entry, ctx) != 0
-               ? LOOP_EVENT
-               : LOOP_IDLE;
+    tcp->has_event = false;
+    if (toe_room(&tcp->toe) < COMMANDS_LEFT ||
+        toe_poll(&tcp->toe, BUDGET, take_entry, ctx) == 0) {
+        return LOOP_IDLE;
+    }
+    return tcp->has_event ? LOOP_EVENT : LOOP_IO;
 }
 
 /* Open or close the port of the echo service over iWARP. */

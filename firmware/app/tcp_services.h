@@ -40,6 +40,7 @@ struct tcp_services {
     bool has_iwarp;        /* its port is open */
     bool has_iwarp_echo;   /* that of the echo service, too */
     uint64_t now_us;       /* time of the current turn */
+    bool has_event;        /* an entry of this turn may concern a step */
     bool exists;           /* the board has such an engine, and DRAM for it */
     bool is_wanted;        /* echo and discard are, by the configuration */
     bool is_on;            /* the engine is on, and takes TCP frames */

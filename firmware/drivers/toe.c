@@ -197,6 +197,17 @@ bool toe_follow(struct toe *toe, uint32_t tid, uint32_t len_bytes,
     return command_run(toe, slot);
 }
 
+static void pieces_write(uint8_t *slot, const struct toe_piece *pieces,
+                         uint8_t count)
+{
+    for (uint8_t i = 0; i < count; i++) {
+        uint32_t at = TOE_PLACE_PIECE + i * (uint32_t)TOE_PIECE_LEN;
+
+        dma_store64(slot, at + TOE_PIECE_ADDR, hal_dma_addr(pieces[i].data));
+        dma_store32(slot, at + TOE_PIECE_LENGTH, pieces[i].len_bytes);
+    }
+}
+
 bool toe_place(struct toe *toe, uint32_t tid, const struct toe_place *place,
                const struct toe_piece *pieces, uint8_t count)
 {
@@ -210,12 +221,7 @@ bool toe_place(struct toe *toe, uint32_t tid, const struct toe_place *place,
     dma_store16(slot, TOE_PLACE_CCCID, place->cccid);
     dma_store32(slot, TOE_PLACE_OFFSET, place->offset);
     dma_store8(slot, TOE_PLACE_COUNT, count);
-    for (uint8_t i = 0; i < count; i++) {
-        uint32_t at = TOE_PLACE_PIECE + i * (uint32_t)TOE_PIECE_LEN;
-
-        dma_store64(slot, at + TOE_PIECE_ADDR, hal_dma_addr(pieces[i].data));
-        dma_store32(slot, at + TOE_PIECE_LENGTH, pieces[i].len_bytes);
-    }
+    pieces_write(slot, pieces, count);
     toe->queue.cmd_pi++;
     return true;
 }
@@ -248,6 +254,23 @@ bool toe_send(struct toe *toe, uint32_t tid, const void *data,
     dma_store64(slot, TOE_CMD_COOKIE, cookie);
     dma_store64(slot, TOE_CMD_ADDR, hal_dma_addr(data));
     dma_store32(slot, TOE_CMD_LENGTH, len_bytes);
+    toe->queue.cmd_pi++;
+    return true;
+}
+
+bool toe_send_pieces(struct toe *toe, uint32_t tid,
+                     const struct toe_piece *pieces, uint8_t count,
+                     uint64_t cookie)
+{
+    uint8_t *slot = command_begin(toe, TOE_CMD_SEND, tid);
+
+    ASSERT(count != 0 && count <= TOE_PIECES_MAX);
+    if (slot == NULL) {
+        return false;
+    }
+    dma_store64(slot, TOE_CMD_COOKIE, cookie);
+    dma_store8(slot, TOE_SEND_MORE, (uint8_t)(count - 1));
+    pieces_write(slot, pieces, count);
     toe->queue.cmd_pi++;
     return true;
 }

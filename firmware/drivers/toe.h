@@ -127,6 +127,12 @@ MUST_USE bool toe_reject(struct toe *toe, uint32_t tid);
 MUST_USE bool toe_send(struct toe *toe, uint32_t tid, const void *data,
                        uint32_t len_bytes, uint64_t cookie);
 
+/** The same with 1 to TOE_PIECES_MAX pieces, which TOE_KIND_SENT completes
+ * together. */
+MUST_USE bool toe_send_pieces(struct toe *toe, uint32_t tid,
+                              const struct toe_piece *pieces, uint8_t count,
+                              uint64_t cookie);
+
 /** Give `len_bytes` of received bytes back. */
 MUST_USE bool toe_credit(struct toe *toe, uint32_t tid, uint32_t len_bytes);
 MUST_USE bool toe_close(struct toe *toe, uint32_t tid, uint64_t cookie);

@@ -37,13 +37,20 @@ static void socket_reject(void *ctx, uint32_t id)
     ASSERT(is_posted); /* nvme_socket_take() has room */
 }
 
-static bool socket_send(void *ctx, uint32_t id, const void *data,
-                        uint32_t len_bytes)
+_Static_assert((int)NVME_TCP_SEND_PIECES == (int)TOE_PIECES_MAX,
+               "as many as a command has");
+
+static bool socket_send(void *ctx, uint32_t id,
+                        const struct nvme_tcp_piece *pieces, uint8_t count)
 {
     struct nvme_socket *socket = ctx;
+    struct toe_piece all[TOE_PIECES_MAX];
 
+    for (uint8_t i = 0; i < count; i++) {
+        all[i] = (struct toe_piece){pieces[i].data, pieces[i].len_bytes};
+    }
     return has_room(socket) &&
-           toe_send(socket->config.toe, id, data, len_bytes, 0);
+           toe_send_pieces(socket->config.toe, id, all, count, 0);
 }
 
 static bool socket_credit(void *ctx, uint32_t id, uint32_t len_bytes)
@@ -248,10 +255,17 @@ static void take_conn_entry(struct nvme_tcp *tcp, uint16_t conn,
     }
 }
 
-bool nvme_socket_take(struct nvme_socket *socket, const struct toe_entry *entry)
+static bool is_own(const struct nvme_socket *socket,
+                   const struct toe_entry *entry)
 {
     uint32_t slot = slot_of(entry->tid);
 
+    return socket->conn_of[slot] != NVME_TCP_NONE &&
+           socket->tid_of[slot] == entry->tid;
+}
+
+bool nvme_socket_take(struct nvme_socket *socket, const struct toe_entry *entry)
+{
     if (entry->kind == TOE_KIND_ASKED) {
         if (socket->config.is_second ||
             (entry->port != NVME_SOCKET_PORT &&
@@ -261,10 +275,22 @@ bool nvme_socket_take(struct nvme_socket *socket, const struct toe_entry *entry)
         take_asked(socket, entry);
         return true;
     }
-    if (socket->conn_of[slot] == NVME_TCP_NONE ||
-        socket->tid_of[slot] != entry->tid) {
+    if (!is_own(socket, entry)) {
         return false;
     }
-    take_conn_entry(socket->config.tcp, socket->conn_of[slot], entry);
+    take_conn_entry(socket->config.tcp, socket->conn_of[slot_of(entry->tid)],
+                    entry);
+    return true;
+}
+
+bool nvme_socket_take_bytes(struct nvme_socket *socket,
+                            const struct toe_entry *entry)
+{
+    if ((entry->kind != TOE_KIND_DATA && entry->kind != TOE_KIND_SENT) ||
+        !is_own(socket, entry)) {
+        return false;
+    }
+    take_conn_entry(socket->config.tcp, socket->conn_of[slot_of(entry->tid)],
+                    entry);
     return true;
 }

@@ -69,4 +69,12 @@ bool nvme_socket_adopt(struct nvme_socket *socket, uint32_t tid,
 bool nvme_socket_take(struct nvme_socket *socket,
                       const struct toe_entry *entry);
 
+/**
+ * The same for entries that are about bytes only: DATA and SENT.
+ *
+ * @return whether it is one of these, and belongs to NVMe/TCP
+ */
+bool nvme_socket_take_bytes(struct nvme_socket *socket,
+                            const struct toe_entry *entry);
+
 #endif

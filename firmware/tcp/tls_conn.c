@@ -54,7 +54,7 @@ static uint32_t waiting_bytes(const struct tls_conn *conn)
     uint32_t len = 0;
 
     for (uint16_t i = conn->span_tail; i != conn->span_head; i++) {
-        len += conn->spans[i % NVME_TCP_SENDS].len_bytes;
+        len += conn->spans[i % NVME_TCP_SPANS].len_bytes;
         if (len >= TLS_TX_CONTENT) {
             return TLS_TX_CONTENT;
         }
@@ -62,7 +62,8 @@ static uint32_t waiting_bytes(const struct tls_conn *conn)
     return len;
 }
 
-/* Make a record of what waits.  @return how many spans have ended */
+/* Make a record of what waits.  @return how many calls of send() are complete
+ */
 static unsigned int seal_spans(struct tls_socket *socket, struct tls_conn *conn,
                                uint8_t *slot, uint32_t len)
 {
@@ -72,7 +73,7 @@ static unsigned int seal_spans(struct tls_socket *socket, struct tls_conn *conn,
 
     tls_seal_begin(&conn->sends, crypto, len, slot);
     for (uint32_t left = len; left != 0;) {
-        struct tls_span *span = &conn->spans[conn->span_tail % NVME_TCP_SENDS];
+        struct tls_span *span = &conn->spans[conn->span_tail % NVME_TCP_SPANS];
         uint32_t part = MIN(span->len_bytes, left);
 
         crypto->aead_add(&conn->sends.aead, span->data, at, part);
@@ -82,7 +83,7 @@ static unsigned int seal_spans(struct tls_socket *socket, struct tls_conn *conn,
         left -= part;
         if (span->len_bytes == 0) {
             conn->span_tail++;
-            ended++;
+            ended += span->ends_send;
         }
     }
     tls_seal_end(&conn->sends, crypto, TLS_TYPE_DATA, at);
@@ -96,8 +97,12 @@ static void drop_spans(struct tls_socket *socket, struct tls_conn *conn)
 {
     while (conn->state == TLS_CONN_OPEN && conn->has_goodbye &&
            conn->span_tail != conn->span_head) {
-        conn->span_tail++;
-        nvme_tcp_sent(socket->config.nvme->config.tcp, conn->nvme, false);
+        const struct tls_span *span =
+            &conn->spans[conn->span_tail++ % NVME_TCP_SPANS];
+
+        if (span->ends_send) {
+            nvme_tcp_sent(socket->config.nvme->config.tcp, conn->nvme, false);
+        }
     }
 }
 

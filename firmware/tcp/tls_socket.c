@@ -92,22 +92,26 @@ static void socket_reject(void *ctx, uint32_t id)
     }
 }
 
-static bool socket_send(void *ctx, uint32_t id, const void *data,
-                        uint32_t len_bytes)
+static bool socket_send(void *ctx, uint32_t id,
+                        const struct nvme_tcp_piece *pieces, uint8_t count)
 {
     struct tls_socket *socket = ctx;
     struct tls_conn *conn = conn_of(socket, id);
 
     if (conn == NULL) {
-        return socket->config.plain.send(socket->config.plain.ctx, id, data,
-                                         len_bytes);
+        return socket->config.plain.send(socket->config.plain.ctx, id, pieces,
+                                         count);
     }
-    if (conn->has_ended ||
-        (uint16_t)(conn->span_head - conn->span_tail) == NVME_TCP_SENDS) {
+    if (conn->has_ended || (uint16_t)(conn->span_head - conn->span_tail) >
+                               NVME_TCP_SPANS - count) {
         return false;
     }
-    conn->spans[conn->span_head++ % NVME_TCP_SENDS] =
-        (struct tls_span){data, len_bytes};
+    for (uint8_t i = 0; i < count; i++) {
+        conn->spans[conn->span_head++ % NVME_TCP_SPANS] =
+            (struct tls_span){.data = pieces[i].data,
+                              .len_bytes = pieces[i].len_bytes,
+                              .ends_send = i + 1 == count};
+    }
     conn->needs_step = true;
     return true;
 }

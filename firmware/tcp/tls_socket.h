@@ -56,6 +56,7 @@ enum tls_conn_state {
 struct tls_span {
     const uint8_t *data;
     uint32_t len_bytes;
+    bool ends_send; /* it is the last one of a call of send() */
 };
 
 struct tls_conn {
@@ -83,7 +84,7 @@ struct tls_conn {
     uint32_t received, read, credit_due;
     uint8_t *plain_ring; /* NVMe/TCP's */
     uint32_t delivered, credited;
-    struct tls_span spans[NVME_TCP_SENDS]; /* to be encrypted */
+    struct tls_span spans[NVME_TCP_SPANS]; /* to be encrypted */
     uint16_t span_head, span_tail;
     uint16_t made, given, sent; /* counts of records in slots */
     uint16_t slot_len[TLS_TX_SLOTS];

@@ -93,6 +93,9 @@ enum {                            /* LADDR_SET; TID is the index, 0..15 */
     TOE_LADDR_IP = 24,            /* 16 bytes; IPv4 as ::ffff:a.b.c.d */
     TOE_LADDR_IP_LEN = 16,
 };
+enum {                            /* SEND; piece n at TOE_PLACE_PIECE + 16n */
+    TOE_SEND_MORE = 10,           /* u8: pieces besides the first one, 0..2 */
+};
 enum {                            /* FOLLOW; LENGTH: bytes not given back */
     TOE_FOLLOW_FLAGS = 16,        /* u8: enum toe_follow_flags */
 };
@@ -109,7 +112,7 @@ enum {                            /* PLACE; no COOKIE */
     TOE_PIECE_ADDR = 0,           /* u64 */
     TOE_PIECE_LENGTH = 8,         /* u32 */
     TOE_PIECE_LEN = 16,
-    TOE_PIECES_MAX = 3,           /* of one command */
+    TOE_PIECES_MAX = 3,           /* of one PLACE or SEND */
     TOE_PLACE_PIECES = 8,         /* of one TTAG */
     TOE_PLACES = 4096,            /* TTAGs of all connections */
 };

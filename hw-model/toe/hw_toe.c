@@ -9,6 +9,7 @@
 _Static_assert((int)HW_TOE_SLOTS == (int)TOE_SLOTS &&
                    (int)HW_TOE_LISTENERS == (int)TOE_LISTENERS &&
                    (int)HW_TOE_SENDS == (int)TOE_SENDS &&
+                   (int)HW_TOE_SEND_PIECES == (int)TOE_PIECES_MAX &&
                    (int)HW_TOE_LADDRS == (int)TOE_LADDRS &&
                    (int)HW_TOE_SECRET_WORDS == (int)TOE_SECRET_WORDS &&
                    (int)HW_TOE_COUNTERS == (int)TOE_COUNTERS &&

@@ -30,6 +30,7 @@ enum {
     HW_TOE_SLOTS = 1088,
     HW_TOE_LISTENERS = 16,
     HW_TOE_SENDS = 16,
+    HW_TOE_SEND_PIECES = 3,
     HW_TOE_LADDRS = 16,
     HW_TOE_SECRET_WORDS = 4,
     HW_TOE_COUNTERS = 10,
@@ -55,9 +56,13 @@ struct hw_toe_path {
 
 /* Bytes of DRAM to send. */
 struct hw_toe_send {
-    uint64_t addr;
     uint64_t cookie;
-    uint32_t len_bytes;
+    uint32_t len_bytes; /* of all pieces */
+    uint8_t count;      /* pieces */
+    struct hw_toe_piece {
+        uint64_t addr;
+        uint32_t len_bytes;
+    } pieces[HW_TOE_SEND_PIECES];
 };
 
 /* A connection, or a SYN that firmware is asked about. */

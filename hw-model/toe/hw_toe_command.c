@@ -145,16 +145,42 @@ static enum toe_status run_reject(struct hw_toe *toe, const uint8_t *cmd,
     return TOE_OK;
 }
 
+/* Read the pieces of a SEND. */
+static enum toe_status read_send(const struct hw_toe *toe, const uint8_t *cmd,
+                                 struct hw_toe_send *send)
+{
+    *send = (struct hw_toe_send){
+        .cookie = get_le64(cmd + TOE_CMD_COOKIE),
+    };
+    if (cmd[TOE_SEND_MORE] >= HW_TOE_SEND_PIECES) {
+        return TOE_BAD_ARGUMENT;
+    }
+    while (send->count <= cmd[TOE_SEND_MORE]) {
+        struct hw_toe_piece *piece = &send->pieces[send->count];
+        const uint8_t *at =
+            cmd + TOE_PLACE_PIECE + send->count++ * (size_t)TOE_PIECE_LEN;
+
+        piece->addr = get_le64(at + TOE_PIECE_ADDR);
+        piece->len_bytes = get_le32(at + TOE_PIECE_LENGTH);
+        if (piece->len_bytes == 0 ||
+            piece->len_bytes > (uint32_t)TOE_SEND_MAX - send->len_bytes) {
+            return TOE_BAD_ARGUMENT;
+        }
+        send->len_bytes += piece->len_bytes;
+        if (!is_dram(toe, piece->addr, piece->len_bytes)) {
+            return TOE_BAD_ADDRESS;
+        }
+    }
+    return TOE_OK;
+}
+
 /* A SEND to a connection that has ended is completed like the others. */
 static enum toe_status run_send(struct hw_toe *toe, const uint8_t *cmd,
                                 uint64_t now_us)
 {
     struct hw_toe_conn *conn = conn_find(toe, cmd);
-    const struct hw_toe_send send = {
-        .addr = get_le64(cmd + TOE_CMD_ADDR),
-        .cookie = get_le64(cmd + TOE_CMD_COOKIE),
-        .len_bytes = get_le32(cmd + TOE_CMD_LENGTH),
-    };
+    struct hw_toe_send send;
+    enum toe_status status;
 
     if (conn == NULL) {
         return TOE_BAD_TID;
@@ -163,11 +189,9 @@ static enum toe_status run_send(struct hw_toe *toe, const uint8_t *cmd,
         conn->has_close || (conn->is_rdma && conn->rdma_bytes != 0)) {
         return TOE_BAD_STATE;
     }
-    if (send.len_bytes == 0 || send.len_bytes > TOE_SEND_MAX) {
-        return TOE_BAD_ARGUMENT;
-    }
-    if (!is_dram(toe, send.addr, send.len_bytes)) {
-        return TOE_BAD_ADDRESS;
+    status = read_send(toe, cmd, &send);
+    if (status != TOE_OK) {
+        return status;
     }
     if (conn->send_count == HW_TOE_SENDS) {
         return TOE_NO_ROOM;

@@ -168,44 +168,73 @@ static void take_bytes(void *ctx, uint32_t id, const uint8_t *data,
     }
 }
 
+/* Where bytes to send are: those that net/tcp asks for. */
+struct wanted {
+    uint64_t begin;  /* in the stream, of the piece that is looked at */
+    uint64_t offset; /* of the first byte that was not found yet */
+    uint32_t len_bytes;
+    unsigned int count;
+    struct tcp_piece *pieces;
+};
+
+/* Find what a SEND has of them.  @return false when a word is lost */
+static bool find_sent(struct hw_toe *toe, const struct hw_toe_send *send,
+                      struct wanted *wanted)
+{
+    if (wanted->offset - wanted->begin >= send->len_bytes) {
+        wanted->begin += send->len_bytes;
+        return true;
+    }
+    for (unsigned int i = 0; i < send->count && wanted->len_bytes != 0 &&
+                             wanted->count < TCP_PIECES_MAX;
+         i++) {
+        const struct hw_toe_piece *piece = &send->pieces[i];
+        uint64_t skip = wanted->offset - wanted->begin;
+        struct tcp_piece *found = &wanted->pieces[wanted->count];
+        uint32_t part;
+
+        wanted->begin += piece->len_bytes;
+        if (skip >= piece->len_bytes) {
+            continue;
+        }
+        part = MIN(wanted->len_bytes, piece->len_bytes - (uint32_t)skip);
+        found->data = toe->env.dma(toe->env.ctx, piece->addr + skip, part);
+        found->len_bytes = part;
+        if (found->data == NULL) {
+            return false;
+        }
+        wanted->count++;
+        wanted->offset += part;
+        wanted->len_bytes -= part;
+    }
+    return true;
+}
+
 static unsigned int find_bytes(void *ctx, uint32_t id, uint64_t offset,
                                uint32_t len, struct tcp_piece *pieces)
 {
     struct hw_toe *toe = ctx;
     struct hw_toe_conn *conn = hw_toe_conn_of(toe, id);
-    uint64_t begin = conn != NULL ? conn->send_offset : 0;
-    unsigned int count = 0;
+    struct wanted wanted = {
+        .offset = offset, .len_bytes = len, .pieces = pieces};
 
-    if (conn == NULL || offset < begin) {
+    if (conn == NULL || offset < conn->send_offset) {
         return 0;
     }
     if (offset >= conn->send_end) {
         return hw_toe_rdma_fetch(toe, conn, offset - conn->send_end, len,
                                  pieces);
     }
-    for (unsigned int i = 0;
-         i < conn->send_count && count < TCP_PIECES_MAX && len != 0; i++) {
-        const struct hw_toe_send *send = hw_toe_send_at(conn, i);
-        uint64_t skip = offset - begin;
-        uint32_t part;
-
-        if (skip >= send->len_bytes) {
-            begin += send->len_bytes;
-            continue;
-        }
-        part = MIN(len, send->len_bytes - (uint32_t)skip);
-        pieces[count].data =
-            toe->env.dma(toe->env.ctx, send->addr + skip, part);
-        pieces[count].len_bytes = part;
-        if (pieces[count++].data == NULL) {
+    wanted.begin = conn->send_offset;
+    for (unsigned int i = 0; i < conn->send_count && wanted.len_bytes != 0 &&
+                             wanted.count < TCP_PIECES_MAX;
+         i++) {
+        if (!find_sent(toe, hw_toe_send_at(conn, i), &wanted)) {
             hw_toe_conn_lose(toe, conn);
             return 0;
         }
-        begin += send->len_bytes;
-        offset += part;
-        len -= part;
     }
-    return count;
+    return wanted.count;
 }
 
 static bool has_lost(void *ctx, uint32_t id)

@@ -158,18 +158,22 @@ void hw_toe_follow_send(struct hw_toe *toe, struct hw_toe_conn *conn,
                         const struct hw_toe_send *send)
 {
     struct pdu_follow *stream = &hw_toe_follow_of(toe, conn)->stream;
-    uint8_t *data;
 
     if (!stream->fills ||
         (!stream->has_header_digest && !stream->has_data_digest)) {
         return;
     }
-    data = toe->env.dma(toe->env.ctx, send->addr, send->len_bytes);
-    if (data == NULL) {
-        hw_toe_conn_lose(toe, conn);
-        return;
+    for (unsigned int i = 0; i < send->count; i++) {
+        const struct hw_toe_piece *piece = &send->pieces[i];
+        uint8_t *data =
+            toe->env.dma(toe->env.ctx, piece->addr, piece->len_bytes);
+
+        if (data == NULL) {
+            hw_toe_conn_lose(toe, conn);
+            return;
+        }
+        pdu_fill_digests(&stream->fill, data, piece->len_bytes);
     }
-    pdu_fill_digests(&stream->fill, data, send->len_bytes);
 }
 
 /* ---- Commands. */

@@ -160,7 +160,7 @@ static void finish_ended(struct nvme_tcp_queue *queue)
 {
     const struct nvme_tcp_socket *socket = &queue->tcp->config.socket;
 
-    if (tcp_queue_sends(queue) != 0) {
+    if (queue->sends != 0) {
         return; /* the socket still completes them */
     }
     qpair_take_down(queue);
@@ -342,6 +342,7 @@ static void queue_init(struct nvme_tcp_queue *queue, uint32_t id,
     queue->span_head = 0;
     queue->span_next = 0;
     queue->span_tail = 0;
+    queue->sends = 0;
     queue->event =
         (struct nvmf_conn_event){.trtype = TRTYPE_TCP, .laddr = peer->laddr};
     memcpy(queue->event.host, peer->host, sizeof(queue->event.host));
@@ -502,7 +503,7 @@ static bool is_silent(struct nvme_tcp_queue *queue)
     if (reader->state == TCP_READ_WAIT || queue->fetching.first == NULL) {
         queue->data_us = now_us;
     }
-    if (tcp_queue_sends(queue) == 0) {
+    if (queue->sends == 0) {
         queue->acked_us = now_us;
     }
     since_us = MIN(queue->bytes_us, MIN(queue->data_us, queue->acked_us));

@@ -40,6 +40,9 @@ enum {
      * given to the socket. */
     NVME_TCP_SPANS = 64,
     NVME_TCP_SENDS = 16,
+    /* A call to send that has so many bytes takes no further piece, because the
+     * buffers of all its pieces are acknowledged together. */
+    NVME_TCP_SEND_BYTES = 16384,
 
     NVME_TCP_QUEUE_BYTES = NVME_TCP_RING_LEN +
                            NVME_TCP_SLOTS * NVME_TCP_SLOT_LEN +

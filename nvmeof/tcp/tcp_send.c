@@ -4,7 +4,7 @@
  *
  * Headers, digests and responses are written into the stage, a ring of memory;
  * data is sent from its buffers.  Pieces of the stage that follow each other
- * are sent as one.
+ * are sent as one, and one call gives the socket several pieces.
  * Spec: NVM Express TCP Transport 1.0, sections 3.3 and 3.6.
  */
 #include "nvmeof/tcp/tcp_state.h"
@@ -334,21 +334,40 @@ static void make_pdus(struct nvme_tcp_queue *queue,
 
 /* ---- Turns. */
 
-static void give_spans(struct nvme_tcp_queue *queue)
+/* Give the socket pieces, as many as it takes in one call.  @return false when
+ * it is busy */
+static bool give_pieces(struct nvme_tcp_queue *queue)
 {
     const struct nvme_tcp_socket *socket = &queue->tcp->config.socket;
+    struct nvme_tcp_piece pieces[NVME_TCP_SEND_PIECES];
+    struct nvme_tcp_span *span;
+    uint16_t next = queue->span_next;
+    uint32_t len = 0;
+    uint8_t count = 0;
 
+    do {
+        span = &queue->spans[next++ % NVME_TCP_SPANS];
+        pieces[count++] = (struct nvme_tcp_piece){span->data, span->len_bytes};
+        len += span->len_bytes;
+    } while (next != queue->span_head && count != NVME_TCP_SEND_PIECES &&
+             len < NVME_TCP_SEND_BYTES);
+    if (!socket->send(socket->ctx, queue->id, pieces, count)) {
+        return false;
+    }
+    span->ends_send = true;
+    queue->span_next = next;
+    queue->sends++;
+    return true;
+}
+
+static void give_spans(struct nvme_tcp_queue *queue)
+{
     while (queue->span_next != queue->span_head &&
-           tcp_queue_sends(queue) < NVME_TCP_SENDS) {
-        const struct nvme_tcp_span *span =
-            &queue->spans[queue->span_next % NVME_TCP_SPANS];
-
-        if (!socket->send(socket->ctx, queue->id, span->data,
-                          span->len_bytes)) {
+           queue->sends != NVME_TCP_SENDS) {
+        if (!give_pieces(queue)) {
             tcp_queue_needs_step(queue);
             return;
         }
-        queue->span_next++;
     }
 }
 
@@ -380,13 +399,15 @@ void tcp_queue_send(struct nvme_tcp_queue *queue)
     give_spans(queue);
 }
 
-void tcp_queue_sent(struct nvme_tcp_queue *queue, bool is_ok)
+/* The oldest piece is not needed any more.  @return whether it was the last
+ * one of a call of send() */
+static bool end_span(struct nvme_tcp_queue *queue, bool is_ok)
 {
-    struct nvme_tcp_span *span =
+    const struct nvme_tcp_span *span =
         &queue->spans[queue->span_tail % NVME_TCP_SPANS];
     struct nvme_tcp_request *req = span->ends.first;
+    bool ends_send = span->ends_send;
 
-    ASSERT(tcp_queue_sends(queue) != 0);
     queue->span_tail++;
     queue->stage_tail += span->staged;
     while (is_ok && req != NULL) {
@@ -394,6 +415,15 @@ void tcp_queue_sent(struct nvme_tcp_queue *queue, bool is_ok)
 
         tcp_request_acknowledged(req);
         req = next;
+    }
+    return ends_send;
+}
+
+void tcp_queue_sent(struct nvme_tcp_queue *queue, bool is_ok)
+{
+    ASSERT(queue->sends != 0);
+    queue->sends--;
+    while (!end_span(queue, is_ok)) {
     }
 }
 

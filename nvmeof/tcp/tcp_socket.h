@@ -27,6 +27,14 @@ struct nvme_tcp_place {
     const struct nvmf_piece *pieces; /* len_bytes or more */
 };
 
+enum { NVME_TCP_SEND_PIECES = 3 }; /* of one send() */
+
+/* Bytes to send. */
+struct nvme_tcp_piece {
+    const void *data;
+    uint32_t len_bytes;
+};
+
 struct nvme_tcp_socket {
     void *ctx; /* first argument of every function below */
 
@@ -35,8 +43,10 @@ struct nvme_tcp_socket {
     void (*accept)(void *ctx, uint32_t id, void *ring);
     void (*reject)(void *ctx, uint32_t id);
 
-    /* Send bytes; at most NVME_TCP_SENDS calls are outstanding. */
-    bool (*send)(void *ctx, uint32_t id, const void *data, uint32_t len_bytes);
+    /* Send 1 to NVME_TCP_SEND_PIECES pieces; at most NVME_TCP_SENDS calls are
+     * outstanding. */
+    bool (*send)(void *ctx, uint32_t id, const struct nvme_tcp_piece *pieces,
+                 uint8_t count);
 
     /* Received bytes are not needed any more: their place is free. */
     bool (*credit)(void *ctx, uint32_t id, uint32_t len_bytes);

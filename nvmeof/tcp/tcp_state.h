@@ -48,6 +48,7 @@ struct nvme_tcp_span {
     const uint8_t *data;
     uint32_t len_bytes;
     uint16_t staged; /* bytes of the stage that are free after it was sent */
+    bool ends_send;  /* it is the last one of a call of send() */
     struct nvme_tcp_list ends; /* requests of which it is the last piece */
 };
 
@@ -146,6 +147,7 @@ struct nvme_tcp_queue {
     /* What is sent. */
     uint32_t stage_head, stage_tail;          /* bytes; counts wrap */
     uint16_t span_head, span_next, span_tail; /* made, given, sent */
+    uint8_t sends; /* calls of send() that are not completed */
     struct nvme_tcp_span spans[NVME_TCP_SPANS];
     struct nvmf_conn_event event;
 };
@@ -306,16 +308,11 @@ void tcp_queue_send_term(struct nvme_tcp_queue *queue, struct tcp_pdu_term term,
 /** Make PDUs of waiting requests, and give pieces to the socket. */
 void tcp_queue_send(struct nvme_tcp_queue *queue);
 
-/** The oldest piece was acknowledged, or its connection has ended. */
+/** The oldest send() was acknowledged, or its connection has ended. */
 void tcp_queue_sent(struct nvme_tcp_queue *queue, bool is_ok);
 
 /** Forget what was not given to the socket. */
 void tcp_queue_drop_unsent(struct nvme_tcp_queue *queue);
-
-static inline uint16_t tcp_queue_sends(const struct nvme_tcp_queue *queue)
-{
-    return (uint16_t)(queue->span_next - queue->span_tail);
-}
 
 static inline bool tcp_queue_is_idle(const struct nvme_tcp_queue *queue)
 {

@@ -50,15 +50,21 @@ static void socket_reject(void *ctx, uint32_t id)
     ASSERT(false); /* there is only one connection */
 }
 
-static bool socket_send(void *ctx, uint32_t id, const void *data, uint32_t len)
+static bool socket_send(void *ctx, uint32_t id,
+                        const struct nvme_tcp_piece *pieces, uint8_t count)
 {
     struct bed *b = ctx;
-    const uint8_t *bytes = data;
 
     (void)id;
-    ASSERT(len != 0 && ++b->sends <= NVME_TCP_SENDS);
-    for (uint32_t i = 0; i < len; i++) {
-        b->sum += bytes[i];
+    ASSERT(count != 0 && count <= NVME_TCP_SEND_PIECES &&
+           ++b->sends <= NVME_TCP_SENDS);
+    for (uint8_t i = 0; i < count; i++) {
+        const uint8_t *bytes = pieces[i].data;
+
+        ASSERT(pieces[i].len_bytes != 0);
+        for (uint32_t at = 0; at < pieces[i].len_bytes; at++) {
+            b->sum += bytes[at];
+        }
     }
     return true;
 }

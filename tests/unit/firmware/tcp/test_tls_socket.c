@@ -88,6 +88,14 @@ bool toe_send(struct toe *toe, uint32_t tid, const void *data,
     return true;
 }
 
+bool toe_send_pieces(struct toe *toe, uint32_t tid,
+                     const struct toe_piece *pieces, uint8_t count,
+                     uint64_t cookie)
+{
+    assert_int_equal(count, 1);
+    return toe_send(toe, tid, pieces[0].data, pieces[0].len_bytes, cookie);
+}
+
 bool toe_credit(struct toe *toe, uint32_t tid, uint32_t len_bytes)
 {
     (void)toe;
@@ -163,7 +171,7 @@ struct nvme_tcp {
     uint16_t count; /* connections so far */
     uint32_t ids[PEERS];
     uint32_t received[PEERS];
-    unsigned int failed[PEERS]; /* sends */
+    unsigned int sent[PEERS], failed[PEERS]; /* sends */
     unsigned int finished[PEERS], closed[PEERS], aborted[PEERS], ended[PEERS];
     uint8_t rings[PEERS][NVME_TCP_RING_LEN];
 };
@@ -206,6 +214,7 @@ void nvme_tcp_begun(struct nvme_tcp *tcp, uint16_t conn,
 
 void nvme_tcp_sent(struct nvme_tcp *tcp, uint16_t conn, bool is_ok)
 {
+    tcp->sent[conn] += is_ok;
     tcp->failed[conn] += !is_ok;
 }
 
@@ -525,16 +534,57 @@ static void test_a_wrong_record_ends_with_an_alert(void **state)
     assert_int_equal(tls.used, 0);
 }
 
+/* The pieces of one call are complete together, although a record ends within
+ * one of them. */
+static void test_pieces_are_complete_together(void **state)
+{
+    static const uint8_t data[TLS_TX_CONTENT];
+    const struct nvme_tcp_socket *socket = &nvme->socket;
+    const struct nvme_tcp_piece pieces[] = {
+        {data, 1}, {data, sizeof(data)}, {data, 2}};
+    const struct nvme_tcp_piece last = {data, 5};
+
+    (void)state;
+    peer_shakes(0, IS_DONE);
+    assert_true(socket->send(socket->ctx, 0, pieces, 3));
+    assert_true(socket->send(socket->ctx, 0, &last, 1));
+    assert_int_equal(nvme->sent[0], 0);
+    take_turns();
+    assert_int_equal(engine[0].sends, 2);
+    assert_int_equal(nvme->sent[0], 2);
+    assert_int_equal(nvme->failed[0], 0);
+}
+
+/* No piece is lost of those that a connection may have. */
+static void test_a_connection_takes_all_pieces_or_none(void **state)
+{
+    static const uint8_t data[TLS_TX_SLOTS * TLS_TX_CONTENT];
+    const struct nvme_tcp_socket *socket = &nvme->socket;
+    const struct nvme_tcp_piece pieces[] = {
+        {data, sizeof(data)}, {data, 1}, {data, 1}};
+    unsigned int calls = 0;
+
+    (void)state;
+    peer_shakes(0, IS_DONE);
+    while (socket->send(socket->ctx, 0, pieces, 3)) {
+        calls++;
+    }
+    assert_int_equal(calls, NVME_TCP_SPANS / 3);
+    assert_true(socket->send(socket->ctx, 0, pieces, NVME_TCP_SPANS % 3));
+    assert_false(socket->send(socket->ctx, 0, pieces, 1));
+}
+
 /* A peer that acknowledges nothing holds its own slots only, and does not keep
  * NVMe/TCP from ending the connection. */
 static void test_a_peer_that_reads_nothing_is_ended(void **state)
 {
     static const uint8_t data[(TLS_TX_SLOTS + 1) * TLS_TX_CONTENT];
+    const struct nvme_tcp_piece piece = {data, sizeof(data)};
     const struct nvme_tcp_socket *socket = &nvme->socket;
 
     (void)state;
     peer_shakes(0, IS_DONE);
-    assert_true(socket->send(socket->ctx, 0, data, sizeof(data)));
+    assert_true(socket->send(socket->ctx, 0, &piece, 1));
     take_turns();
     assert_int_equal(engine[0].sends, TLS_TX_SLOTS);
     assert_true(socket->close(socket->ctx, 0));

@@ -21,7 +21,8 @@ enum {
     MANY_CMDS = 0x4000, /* a larger ring */
     MANY_LOG2 = 8,
     CQES = 0x2000,
-    RING = 0x10000, /* the receive ring, 4096 bytes if nothing else is said */
+    BUFFER = 0x40000, /* bytes to send, or a place for bytes that come */
+    RING = 0x10000,   /* the receive ring, 4096 bytes if nothing else is said */
     JUMBO = 9000 - IPV4_LEN - TCP_LEN, /* bytes of a segment at MTU 9000 */
     CMD_LOG2 = 4,
     CQ_LOG2 = 2,
@@ -42,7 +43,8 @@ struct bed {
     unsigned int room;   /* segments until the link is blocked */
     uint8_t last_flags;  /* of the last segment sent */
     uint32_t last_seq;
-    uint32_t peer_ack; /* of what connect_for_pdus() has connected */
+    uint8_t last_bytes[64]; /* the first ones of the last segment's data */
+    uint32_t peer_ack;      /* of what connect_for_pdus() has connected */
     uint16_t peer_port;
     uint32_t peer_mac; /* added to the last bytes of its MAC */
     uint8_t port;
@@ -112,6 +114,19 @@ static void pair_ended(void *ctx, uint32_t slot, enum rdma_stream_end end)
     ((struct pair *)ctx)->end = end;
 }
 
+static void note_bytes(struct bed *bed, const struct frame_tx *frame)
+{
+    size_t have = 0;
+
+    for (unsigned int i = 0; i < frame->num_pieces; i++) {
+        size_t len =
+            MIN(sizeof(bed->last_bytes) - have, frame->pieces[i].len_bytes);
+
+        memcpy(bed->last_bytes + have, frame->pieces[i].data, len);
+        have += len;
+    }
+}
+
 static unsigned int take_frames(void *ctx, const struct frame_tx *burst,
                                 unsigned int count)
 {
@@ -128,6 +143,7 @@ static unsigned int take_frames(void *ctx, const struct frame_tx *burst,
     bed->resets += (tcp[13] & TCP_RST) != 0;
     bed->last_seq = get_be32(tcp + 4);
     bed->last_flags = tcp[13];
+    note_bytes(bed, burst);
     return count;
 }
 
@@ -404,6 +420,103 @@ static void test_toe_puts_bytes_into_the_ring_and_completes_once(void **state)
     assert_int_equal(value, TOE_END_ABORTED);
     assert_int_equal(take_entry(bed, &other, &value), 0);
     assert_int_equal(run_plain(bed, TOE_CMD_ABORT, tid), TOE_BAD_TID);
+}
+
+/* A SEND of pieces of 4 bytes each, the first one at BUFFER; `length_of_last`
+ * instead of that of the last one. */
+static enum toe_status run_send_pieces(struct bed *bed, uint32_t tid,
+                                       uint8_t more, uint64_t last_addr,
+                                       uint32_t last_len)
+{
+    uint8_t *cmd = command_begin(bed, TOE_CMD_SEND, tid);
+
+    cmd[TOE_SEND_MORE] = more;
+    for (uint8_t i = 0; i <= MIN(more, TOE_PIECES_MAX - 1); i++) {
+        uint8_t *piece = cmd + TOE_PLACE_PIECE + i * (size_t)TOE_PIECE_LEN;
+        bool is_last = i == more;
+
+        put_le64(piece + TOE_PIECE_ADDR,
+                 is_last ? last_addr : TEST_DRAM_BASE + BUFFER + 100u * i);
+        put_le32(piece + TOE_PIECE_LENGTH, is_last ? last_len : 4);
+    }
+    return command_post(bed, cmd);
+}
+
+static void test_toe_sends_pieces_as_one(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value, ack;
+    uint32_t sent;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    ack = bed->last_seq + 1;
+    memcpy(dram_at(bed, BUFFER), "head", 4);
+    memcpy(dram_at(bed, BUFFER + 100), "data", 4);
+    memcpy(dram_at(bed, BUFFER + 200), "end", 3);
+    sent = bed->sent;
+    assert_int_equal(
+        run_send_pieces(bed, tid, 2, TEST_DRAM_BASE + BUFFER + 200, 3), TOE_OK);
+    assert_int_equal(bed->sent, sent + 1);
+    assert_memory_equal(bed->last_bytes, "headdataend", 11);
+    /* The first pieces are acknowledged, but not all. */
+    segment_receive(bed, 7, TCP_ACK, 101, ack + 9, 0);
+    assert_int_equal(take_entry(bed, &other, &value), 0);
+    segment_receive(bed, 7, TCP_ACK, 101, ack + 11, 0);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_SENT);
+    assert_int_equal(value, 11);
+    assert_int_equal(take_entry(bed, &other, &value), 0);
+}
+
+static void test_toe_retransmits_from_the_middle_of_a_piece(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, ack;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    ack = bed->last_seq + 1;
+    memcpy(dram_at(bed, BUFFER), "head", 4);
+    memcpy(dram_at(bed, BUFFER + 100), "data", 4);
+    memcpy(dram_at(bed, BUFFER + 200), "end", 3);
+    assert_int_equal(
+        run_send_pieces(bed, tid, 2, TEST_DRAM_BASE + BUFFER + 200, 3), TOE_OK);
+    segment_receive(bed, 7, TCP_ACK, 101, ack + 6, 0);
+    bed->env.now_ns += UINT64_C(4000000000);
+    hw_toe_timer(&bed->toe);
+    engine_run(bed);
+    assert_int_equal(bed->last_seq, ack + 6);
+    assert_memory_equal(bed->last_bytes, "taend", 5);
+}
+
+static void test_toe_refuses_wrong_pieces(void **state)
+{
+    const uint64_t place = TEST_DRAM_BASE + BUFFER;
+    struct bed *bed = *state;
+    uint32_t tid, sent;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    sent = bed->sent;
+    assert_int_equal(run_send_pieces(bed, tid, 3, place, 4), TOE_BAD_ARGUMENT);
+    assert_int_equal(run_send_pieces(bed, tid, 255, place, 4),
+                     TOE_BAD_ARGUMENT);
+    for (uint8_t more = 1; more < TOE_PIECES_MAX; more++) {
+        assert_int_equal(run_send_pieces(bed, tid, more, place, 0),
+                         TOE_BAD_ARGUMENT);
+        assert_int_equal(run_send_pieces(bed, tid, more, 0, 4),
+                         TOE_BAD_ADDRESS);
+        assert_int_equal(
+            run_send_pieces(bed, tid, more, TEST_DRAM_BASE + DRAM_BYTES - 1, 2),
+            TOE_BAD_ADDRESS);
+        /* All pieces together are too long, or their sum does not fit. */
+        assert_int_equal(run_send_pieces(bed, tid, more, place,
+                                         TOE_SEND_MAX - 4u * more + 1),
+                         TOE_BAD_ARGUMENT);
+        assert_int_equal(run_send_pieces(bed, tid, more, place, UINT32_MAX),
+                         TOE_BAD_ARGUMENT);
+    }
+    assert_int_equal(bed->sent, sent);
 }
 
 /* Bytes that follow a gap are kept, as many as the window allows: when the gap
@@ -1553,7 +1666,7 @@ static void test_toe_moves_a_ring(void **state)
 
 /* ---- Streams of PDUs. */
 
-enum { IC_LEN = 128, H2C_LEN = 24, BUFFER = 0x40000, TTAG = 77 };
+enum { IC_LEN = 128, H2C_LEN = 24, TTAG = 77 };
 
 /* As segment_receive(), with this payload. */
 static void bytes_receive(struct bed *bed, uint32_t seq, uint32_t ack,
@@ -1843,6 +1956,24 @@ static void test_toe_fills_in_the_digests_of_what_is_sent(void **state)
         run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE + BUFFER + 10, 18),
         TOE_OK);
     assert_int_equal(get_le32(pdu + 24), crc32c_update(0, pdu, 24));
+}
+
+/* The header and its digest are in two pieces. */
+static void test_toe_fills_in_digests_in_pieces(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid = connect_for_pdus(bed);
+    uint8_t pdu[28] = "\x05\x01\x18\x00\x1c";
+
+    assert_int_equal(run_follow(bed, tid, IC_LEN, TOE_FOLLOW_HEADER_DIGEST),
+                     TOE_OK);
+    memcpy(dram_at(bed, BUFFER), pdu, 4);
+    memcpy(dram_at(bed, BUFFER + 200), pdu + 4, 24);
+    assert_int_equal(
+        run_send_pieces(bed, tid, 1, TEST_DRAM_BASE + BUFFER + 200, 24),
+        TOE_OK);
+    assert_int_equal(get_le32(dram_at(bed, BUFFER + 220)),
+                     crc32c_update(0, pdu, 24));
 }
 
 static void test_toe_ends_a_connection_whose_place_has_a_lost_word(void **state)

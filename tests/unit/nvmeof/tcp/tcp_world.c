@@ -280,10 +280,15 @@ static void drive_acked(void *ctx, uint32_t id, uint32_t len)
         send->left -= n;
         len -= n;
         if (send->left == 0) {
+            bool is_last = send->is_last;
+
             conn->send_count--;
             memmove(conn->sends, conn->sends + 1,
                     conn->send_count * sizeof(*send));
-            add_event(ctx, EVENT_ACKED, id, 0);
+            if (is_last) {
+                conn->calls--;
+                add_event(ctx, EVENT_ACKED, id, 0);
+            }
         }
     }
 }
@@ -331,22 +336,35 @@ static void socket_reject(void *ctx, uint32_t id)
     tcp_reject(w->drive, id, w->now_us);
 }
 
-static bool socket_send(void *ctx, uint32_t id, const void *data, uint32_t len)
+static bool socket_send(void *ctx, uint32_t id,
+                        const struct nvme_tcp_piece *pieces, uint8_t count)
 {
     struct world *w = ctx;
     struct world_conn *conn = conn_asked(w, id);
+    uint32_t total = 0;
 
-    assert_true(conn->send_count < NVME_TCP_SENDS && len != 0);
+    assert_true(conn->calls < NVME_TCP_SENDS);
+    assert_in_range(count, 1, NVME_TCP_SEND_PIECES);
     if (is_busy(w)) {
         return false;
     }
-    w->turn_bytes += len;
-    if (conn->follow.fills) {
-        pdu_fill_digests(&conn->follow.fill, (uint8_t *)(uintptr_t)data, len);
+    for (uint8_t i = 0; i < count; i++) {
+        uint32_t len = pieces[i].len_bytes;
+
+        assert_true(len != 0 && total < NVME_TCP_SEND_BYTES);
+        total += len;
+        if (conn->follow.fills) {
+            pdu_fill_digests(&conn->follow.fill,
+                             (uint8_t *)(uintptr_t)pieces[i].data, len);
+        }
+        conn->sends[conn->send_count++] =
+            (struct world_send){pieces[i].data, len, len, i + 1 == count};
     }
-    conn->sends[conn->send_count++] = (struct world_send){data, len, len};
+    conn->calls++;
+    w->sends++;
+    w->turn_bytes += total;
     /* If it has ended, the end completes this. */
-    (void)!tcp_send(w->drive, conn->id, len, w->now_us);
+    (void)!tcp_send(w->drive, conn->id, total, w->now_us);
     return true;
 }
 
@@ -455,8 +473,9 @@ static void end_conn(struct world *w, struct world_conn *conn)
 
     nvme_tcp_ended(w->tcp, number);
     while (conn->send_count != 0) {
-        conn->send_count--;
-        nvme_tcp_sent(w->tcp, number, false);
+        if (conn->sends[--conn->send_count].is_last) {
+            nvme_tcp_sent(w->tcp, number, false);
+        }
     }
     if (conn->has_close) {
         nvme_tcp_closed(w->tcp, number);

@@ -34,6 +34,7 @@ struct world_peer {
 struct world_send {
     const uint8_t *data;
     uint32_t len_bytes, left;
+    bool is_last; /* of a call of send() */
 };
 
 /* The same connection as the drive's side has it. */
@@ -47,8 +48,9 @@ struct world_conn {
     struct pdu_follow follow;
     uint32_t consumed; /* bytes that never came into the ring */
     uint64_t acked;
-    struct world_send sends[NVME_TCP_SENDS];
-    uint8_t send_count;
+    struct world_send sends[NVME_TCP_SENDS * NVME_TCP_SEND_PIECES];
+    uint8_t send_count; /* pieces */
+    uint8_t calls;      /* of send() that are not completed */
     bool has_close, has_abort;
 };
 
@@ -87,8 +89,9 @@ struct world {
     unsigned int wire_first, wire_count;
     unsigned int lose; /* every n-th frame; 0: none */
     unsigned int frames, lost;
-    unsigned int busy; /* calls of the socket that fail before one succeeds */
-    uint8_t hosts;     /* addresses of the peers that follow */
+    unsigned int busy;  /* calls of the socket that fail before one succeeds */
+    uint8_t hosts;      /* addresses of the peers that follow */
+    unsigned int sends; /* calls of send() that succeeded */
     uint32_t turn_bytes, turn_most; /* given to the socket in a turn */
     unsigned int forged;            /* SYNs by world_forge_syn() */
 };

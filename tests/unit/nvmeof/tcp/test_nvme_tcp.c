@@ -542,6 +542,32 @@ static void test_success_replaces_the_response_without_flow_control(
     assert_int_equal(host.io.peer->read, host.io.peer->received);
 }
 
+/* Header, data, their digest and the response need one call of send(). */
+static void check_sends_of_a_read(struct world *w, uint8_t digests,
+                                  bool has_flow_control)
+{
+    struct host host = connect_host(w, digests, has_flow_control);
+    struct nvme_sqe sqe = make_rw(NVM_READ, 7, 1, 1);
+    unsigned int before;
+
+    world_run(w, SECOND_US);
+    before = w->sends;
+    send_command(w, &host.io, &sqe, BLOCK);
+    assert_int_equal(take_pdu(w, &host.io).head.type, PDU_C2H_DATA);
+    if (has_flow_control) {
+        assert_int_equal(take_response(w, &host.io).status, 0);
+    }
+    assert_int_equal(w->sends, before + 1);
+}
+
+static void test_a_read_is_sent_by_one_call(void **state)
+{
+    for (uint8_t digests = 0; digests < 4; digests++) {
+        check_sends_of_a_read(*state, digests, true);
+        check_sends_of_a_read(*state, digests, false);
+    }
+}
+
 static void test_data_begin_where_hpda_says(void **state)
 {
     struct world *w = *state;
