@@ -390,6 +390,9 @@ static void send_finished(struct tls_server *server)
                &server->next_from_client);
     tls_derive(crypto, hash, &server->early, "s ap traffic", digest,
                &server->next_from_server);
+    /* What follows Finished, if only an alert, has the keys of data (RFC 8446
+     * section A.2). */
+    tls_half_init(&server->sends, crypto, hash, &server->next_from_server);
     wipe_bytes(&server->early, sizeof(server->early));
 }
 

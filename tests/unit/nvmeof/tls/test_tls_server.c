@@ -557,9 +557,18 @@ static void test_a_hello_that_is_too_long_is_refused(void **state)
     expect_alert(TLS_ALERT_OVERFLOW);
 }
 
-/* An alert that only the client can read. */
+/* An alert that only the client can read: after the server's Finished, its keys
+ * are those of data. */
 static void expect_sealed_alert(enum tls_alert alert)
 {
+    uint8_t digest[64];
+
+    hash_bytes(client.transcript, client.transcript_len, digest);
+    tls_next_secret(&crypto, client.hash, &client.secret, NULL, 0,
+                    &client.secret);
+    tls_derive(&crypto, client.hash, &client.secret, "s ap traffic", digest,
+               &client.from_server);
+    tls_half_init(&client.receives, &crypto, client.hash, &client.from_server);
     assert_int_equal(server.state, TLS_SERVER_FAILED);
     assert_int_equal(server.alert, alert);
     assert_int_equal(server.out_len, 5 + 2 + 17);
