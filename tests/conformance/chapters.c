@@ -88,7 +88,10 @@
     X(nvme_tcp_io) \
     X(nvme_tcp_digest) \
     X(nvme_tcp_wrong) \
-    X(nvme_tcp_life)
+    X(nvme_tcp_life) \
+    X(tls_handshake) \
+    X(tls_record) \
+    X(tls_many)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;

@@ -32,13 +32,12 @@ static void segment_send(struct stream *stream, uint8_t flags,
     stream->sent += (uint32_t)len;
 }
 
-void stream_open(struct stream *stream, unsigned int index, unsigned int port,
-                 bool is_v6, uint16_t own_port, uint16_t drive_port)
+void stream_open_peer(struct stream *stream, const struct tcp_peer *peer)
 {
-    struct conf *conf = stream->peer.conf;
+    struct conf *conf = peer->conf;
     struct tcp_peer_in in;
 
-    stream->peer = tcp_peer_new(conf, index, port, is_v6, own_port, drive_port);
+    stream->peer = *peer;
     stream->own_window = WINDOW;
     tcp_peer_syn(&stream->peer);
     (void)tcp_peer_take(&stream->peer, &in, 0);
@@ -48,6 +47,15 @@ void stream_open(struct stream *stream, unsigned int index, unsigned int port,
     stream->window = in.window;
     stream->is_open = true;
     tcp_peer_ack(&stream->peer);
+}
+
+void stream_open(struct stream *stream, unsigned int index, unsigned int port,
+                 bool is_v6, uint16_t own_port, uint16_t drive_port)
+{
+    struct tcp_peer peer = tcp_peer_new(stream->peer.conf, index, port, is_v6,
+                                        own_port, drive_port);
+
+    stream_open_peer(stream, &peer);
 }
 
 /* Bytes that come twice, or too early, are not taken. */

@@ -40,6 +40,9 @@ uint16_t nvme_tcp_own_port(const struct conf *conf, unsigned int number);
 void stream_open(struct stream *stream, unsigned int index, unsigned int port,
                  bool is_v6, uint16_t own_port, uint16_t drive_port);
 
+/** The same for a peer that has sent nothing yet. */
+void stream_open_peer(struct stream *stream, const struct tcp_peer *peer);
+
 /** Send bytes, `piece` of them in each segment at most; 0: as many as fit. */
 void stream_send(struct stream *stream, const void *bytes, size_t len,
                  uint32_t piece);

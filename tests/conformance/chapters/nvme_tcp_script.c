@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nvme_tcp_peer.h"
+#include "tls_peer.h"
 
 enum {
     LINE = 2048,
@@ -32,6 +32,7 @@ struct expected {
 struct script {
     struct conf *conf;
     struct stream conns[CONNS];
+    struct tls_peer *tls[CONNS]; /* NULL: plain */
     struct {
         unsigned int port;
         bool is_v6;
@@ -294,7 +295,11 @@ static void host_sends(struct script *script, uint32_t piece)
         put_wire(script->plain + digest->at,
                  digest_of(digest, script->plain) ^ digest->xor);
     }
-    stream_send(stream_now(script), script->plain, script->len, piece);
+    if (script->tls[script->now] != NULL) {
+        tls_peer_send(script->tls[script->now], script->plain, script->len);
+    } else {
+        stream_send(stream_now(script), script->plain, script->len, piece);
+    }
 }
 
 static void note_bytes(struct script *script, const uint8_t *got, uint32_t len)
@@ -310,10 +315,12 @@ static void note_bytes(struct script *script, const uint8_t *got, uint32_t len)
 
 static void drive_sends(struct script *script)
 {
+    struct tls_peer *tls = script->tls[script->now];
     const uint8_t *got;
 
     bytes_read(script);
-    got = stream_take(stream_now(script), script->len);
+    got = tls != NULL ? tls_peer_take(tls, script->len)
+                      : stream_take(stream_now(script), script->len);
     note_bytes(script, got, script->len);
     for (uint32_t i = 0; i < script->len; i++) {
         const struct expected *expected = &script->bytes[i];
@@ -445,6 +452,17 @@ static void data_read(struct script *script)
     }
 }
 
+static void shake_hands(struct script *script)
+{
+    struct tls_peer *tls = tls_peer_new(script->conf, stream_now(script));
+
+    if (word_take(script, "discovery")) {
+        tls->subnqn = TLS_PEER_DISCOVERY;
+    }
+    tls_peer_shake(tls);
+    script->tls[script->now] = tls;
+}
+
 static bool conn_describe(struct script *script)
 {
     if (word_take(script, "to")) {
@@ -457,6 +475,8 @@ static bool conn_describe(struct script *script)
             conf_target(script->conf)->num_ports) {
             conf_not_applicable(script->conf, "one port is connected");
         }
+    } else if (word_take(script, "tls")) {
+        shake_hands(script);
     } else if (word_take(script, "conn")) {
         script->now = number_next(script);
         ASSERT(script->now < CONNS);
@@ -542,15 +562,10 @@ static void conns_end(struct script *script)
     }
 }
 
-void nvme_tcp_script_run(struct conf *conf)
+void nvme_tcp_script_play(struct conf *conf)
 {
     struct script *script = conf_alloc(conf, sizeof(*script));
 
-    if (strncmp(conf_text(conf), "virtual\n", 8) == 0 &&
-        !conf_target(conf)->is_virtual) {
-        conf_not_applicable(conf, "the test needs virtual time: run natively");
-    }
-    conf_needs_block(conf);
     script->conf = conf;
     script->bytes = conf_alloc(conf, ROOM * sizeof(script->bytes[0]));
     script->plain = conf_alloc(conf, ROOM);
@@ -558,7 +573,17 @@ void nvme_tcp_script_run(struct conf *conf)
     for (unsigned int i = 0; i < CONNS; i++) {
         script->how[i].drive_port = STREAM_PORT;
     }
-    nvme_tcp_service_start(conf);
     script_play(script, conf_text(conf));
     conns_end(script);
+}
+
+void nvme_tcp_script_run(struct conf *conf)
+{
+    if (strncmp(conf_text(conf), "virtual\n", 8) == 0 &&
+        !conf_target(conf)->is_virtual) {
+        conf_not_applicable(conf, "the test needs virtual time: run natively");
+    }
+    conf_needs_block(conf);
+    nvme_tcp_service_start(conf);
+    nvme_tcp_script_play(conf);
 }

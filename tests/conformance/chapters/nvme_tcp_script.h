@@ -20,6 +20,9 @@
  *   write CID S LEN answer the R2Ts for a command with data S, in H2CData PDUs
  *                   of 8 KiB, without digests
  *   read CID S LEN  the drive sends this data in C2HData PDUs, without digests
+ *   tls [discovery] the handshake of TLS, with the key for the drive or for
+ *                   discovery; "write", "read" and "quiet" are for plain
+ *                   connections only
  *   virtual         first: the test needs virtual time
  *
  * BYTES are hexadecimal digits, "..", which is any byte, and these words:
@@ -37,8 +40,12 @@
 
 #include "conform.h"
 
-/** Play the script in the text of the test's row. */
+/** Play the script in the text of the test's row, with a drive that serves
+ * NVMe/TCP. */
 void nvme_tcp_script_run(struct conf *conf);
+
+/** The same with a drive that the test has prepared. */
+void nvme_tcp_script_play(struct conf *conf);
 
 /* A row of such a test. */
 #define NVME_TCP_TEST(test_id, clause, purpose, ...)                           \
