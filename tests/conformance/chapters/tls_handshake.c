@@ -11,8 +11,8 @@ enum { OTHER = 1, INVALID_HOST = 0x184 };
 
 /* ---- Handshakes that succeed. */
 
-static void shake_host(struct conf *conf, enum tls_peer_flaw flaw, uint32_t piece,
-                   bool is_384)
+static void shake_host(struct conf *conf, enum tls_peer_flaw flaw,
+                       uint32_t piece, bool is_384)
 {
     struct tls_peer *peer;
 
@@ -69,18 +69,12 @@ static const struct {
     enum tls_peer_flaw flaw;
     uint8_t alert;
 } refusals[] = {
-    {"key", TLS_PEER_WRONG_KEY, 51},
-    {"name", TLS_PEER_WRONG_NAME, 51},
-    {"drive", TLS_PEER_WRONG_DRIVE, 51},
-    {"psk", TLS_PEER_NO_PSK, 109},
-    {"version", TLS_PEER_OLD, 70},
-    {"early", TLS_PEER_EARLY, 47},
-    {"group", TLS_PEER_NO_GROUP, 40},
-    {"suite", TLS_PEER_NO_SUITE, 40},
-    {"modes", TLS_PEER_NO_MODES, 109},
-    {"psk-only", TLS_PEER_PSK_ONLY, 40},
-    {"twice", TLS_PEER_TWICE, 47},
-    {"short", TLS_PEER_SHORT, 50},
+    {"key", TLS_PEER_WRONG_KEY, 51},     {"name", TLS_PEER_WRONG_NAME, 51},
+    {"drive", TLS_PEER_WRONG_DRIVE, 51}, {"psk", TLS_PEER_NO_PSK, 109},
+    {"version", TLS_PEER_OLD, 70},       {"early", TLS_PEER_EARLY, 47},
+    {"group", TLS_PEER_NO_GROUP, 40},    {"suite", TLS_PEER_NO_SUITE, 40},
+    {"modes", TLS_PEER_NO_MODES, 109},   {"psk-only", TLS_PEER_PSK_ONLY, 40},
+    {"twice", TLS_PEER_TWICE, 47},       {"short", TLS_PEER_SHORT, 50},
     {"point", TLS_PEER_ZERO, 47},
 };
 
@@ -152,10 +146,10 @@ static void finished_late(struct conf *conf)
 static void garbage_hello(struct conf *conf)
 {
     static const uint8_t records[][12] = {
-        {22, 3, 1, 0, 4, 2, 0, 0, 0},             /* a ServerHello */
-        {22, 3, 1, 0, 4, 1, 1, 0, 0},             /* of 64 KiB */
-        {22, 3, 1, 0x40, 1, 1, 0, 0, 0},          /* a record of 16385 bytes */
-        {22, 3, 1, 0, 0, 1, 0, 0, 0},             /* an empty record */
+        {22, 3, 1, 0, 4, 2, 0, 0, 0},    /* a ServerHello */
+        {22, 3, 1, 0, 4, 1, 1, 0, 0},    /* of 64 KiB */
+        {22, 3, 1, 0x40, 1, 1, 0, 0, 0}, /* a record of 16385 bytes */
+        {22, 3, 1, 0, 0, 1, 0, 0, 0},    /* an empty record */
     };
     static const uint8_t alerts[] = {10, 50, 22, 10};
 
@@ -284,26 +278,26 @@ static void keys_refused(struct conf *conf)
 
 /* The host of a key may not say that it is another one. */
 #define CONNECT_AS(name)                                                       \
-    "tls\n" IC("00")                                                           \
-    CAPSULE_OF("48040000",                                                     \
-               CONNECT_SQE("00", "1f", "00", IN_CAPSULE("00040000")),          \
-               "hostid ffff zero 238 subnqn " name " zero 256")
+    "tls\n" IC("00") CAPSULE_OF(                                               \
+        "48040000", CONNECT_SQE("00", "1f", "00", IN_CAPSULE("00040000")),     \
+        "hostid ffff zero 238 subnqn " name " zero 256")
 
 /* The first entry of TCP in the discovery log: it follows those of RDMA, two
  * addresses at each of two ports.  TREQ also says that flow control may be
  * off. */
 #define DISCOVERY(treq)                                                        \
-    "tls discovery\n" IC("00")                                                 \
-    CAPSULE_OF("48040000",                                                     \
-               CONNECT_SQE("00", "1f", "00", IN_CAPSULE("00040000")),          \
-               CONNECT_DATA("ffff", "discnqn"))                                \
-    RESPONSE("cntlid 0000", "0001", "0000")                                    \
-    CAPSULE(SET_CC_SQE("0200", "01004600")) SUCCEEDS("0200")                   \
-    CAPSULE(SQE("02", "0300", "00000000", AT_HOST("00040000"),                 \
-                "7000ff00 00000000 00140000 zero 12"))                         \
-    "> 07041818 18040000 0300 0000 00000000 00040000 00000000 "                \
-    "03 01 02 " treq " any 764 02 any 255\n"                                   \
-    SUCCEEDS("0300")
+    "tls discovery\n" IC("00") CAPSULE_OF(                                     \
+        "48040000", CONNECT_SQE("00", "1f", "00", IN_CAPSULE("00040000")),     \
+        CONNECT_DATA("ffff", "discnqn")) RESPONSE("cntlid 0000", "0001",       \
+                                                  "0000")                      \
+        CAPSULE(SET_CC_SQE("0200", "01004600")) SUCCEEDS("0200") CAPSULE(SQE(  \
+            "02", "0300", "00000000", AT_HOST("00040000"),                     \
+            "7000ff00 00000000 00140000 zero 12")) "> 07041818 18040000 0300 " \
+                                                   "0000 00000000 00040000 "   \
+                                                   "00000000 "                 \
+                                                   "03 01 02 " treq            \
+                                                   " any 764 02 any "          \
+                                                   "255\n" SUCCEEDS("0300")
 
 /* clang-format off */
 static const struct conf_test tests[] = {

@@ -270,7 +270,8 @@ static const uint8_t *record_take(struct tls_peer *peer, uint8_t *type,
     memcpy(header, stream_take(peer->stream, 5), 5);
     *type = header[0];
     *len = (uint32_t)header[3] << 8 | header[4];
-    conf_equal(peer->conf, "version of a record", (uint64_t)header[1] << 8 | header[2], 0x0303);
+    conf_equal(peer->conf, "version of a record",
+               (uint64_t)header[1] << 8 | header[2], 0x0303);
     conf_check(peer->conf, *len <= TLS_PEER_MOST + 256, "a record of %u bytes",
                *len);
     memcpy(bytes, stream_take(peer->stream, *len), *len);
@@ -315,8 +316,8 @@ static void take_retry(struct tls_peer *peer, const uint8_t *message,
     conf_check(peer->conf,
                peer->flaw == TLS_PEER_NO_SHARE && !peer->was_retried,
                "HelloRetryRequest, and there was a value");
-    conf_same(peer->conf, "supported_versions and key_share", message + len - 12,
-              "\0\x2b\0\2\3\4\0\x33\0\2\0\x1d", 12);
+    conf_same(peer->conf, "supported_versions and key_share",
+              message + len - 12, "\0\x2b\0\2\3\4\0\x33\0\2\0\x1d", 12);
     digest_of(peer, digest);
     head[3] = (uint8_t)hash_len(peer);
     peer->transcript_len = 0;
@@ -535,7 +536,7 @@ void tls_peer_refused(struct tls_peer *peer, uint8_t alert)
     }
     conf_check(peer->conf, peer->stream->is_finished,
                "the drive has sent a RST after its alert");
-    conf_equal(peer->conf, "bytes behind the alert",
-               stream_ready(peer->stream), 0);
+    conf_equal(peer->conf, "bytes behind the alert", stream_ready(peer->stream),
+               0);
     stream_send_flags(peer->stream, SEG_FIN | SEG_ACK);
 }

@@ -41,15 +41,15 @@ enum tls_peer_flaw {
     TLS_PEER_WRONG_NAME,  /* of a host that the drive does not know */
     TLS_PEER_WRONG_DRIVE, /* the name is for another subsystem */
     TLS_PEER_NO_PSK,
-    TLS_PEER_OLD,       /* TLS 1.2 */
-    TLS_PEER_EARLY,     /* early data is asked for */
-    TLS_PEER_NO_GROUP,  /* P-256 only */
-    TLS_PEER_NO_SUITE,  /* ChaCha20 only */
-    TLS_PEER_NO_MODES,  /* no psk_key_exchange_modes */
-    TLS_PEER_PSK_ONLY,  /* no key exchange beside the pre-shared key */
-    TLS_PEER_TWICE,     /* an extension is there twice */
-    TLS_PEER_SHORT,     /* the list of extensions ends too early */
-    TLS_PEER_ZERO,      /* a point of small order */
+    TLS_PEER_OLD,      /* TLS 1.2 */
+    TLS_PEER_EARLY,    /* early data is asked for */
+    TLS_PEER_NO_GROUP, /* P-256 only */
+    TLS_PEER_NO_SUITE, /* ChaCha20 only */
+    TLS_PEER_NO_MODES, /* no psk_key_exchange_modes */
+    TLS_PEER_PSK_ONLY, /* no key exchange beside the pre-shared key */
+    TLS_PEER_TWICE,    /* an extension is there twice */
+    TLS_PEER_SHORT,    /* the list of extensions ends too early */
+    TLS_PEER_ZERO,     /* a point of small order */
     TLS_PEER_BAD_FINISHED,
 };
 

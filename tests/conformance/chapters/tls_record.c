@@ -19,8 +19,8 @@ static struct tls_peer *begin_open(struct conf *conf)
 }
 
 /* Send a record that is refused with this alert. */
-static void refuse_record(struct tls_peer *peer, const uint8_t *record, size_t len,
-                    uint8_t alert)
+static void refuse_record(struct tls_peer *peer, const uint8_t *record,
+                          size_t len, uint8_t alert)
 {
     stream_send(peer->stream, record, len, 0);
     tls_peer_refused(peer, alert);
@@ -31,8 +31,7 @@ static void record_replayed(struct conf *conf)
 {
     struct tls_peer *peer = begin_open(conf);
     uint8_t *record = conf_alloc(conf, TLS_PEER_RECORD);
-    size_t len =
-        tls_peer_seal(peer, TLS_PEER_DATA, ic_req, IC_LEN, record);
+    size_t len = tls_peer_seal(peer, TLS_PEER_DATA, ic_req, IC_LEN, record);
 
     stream_send(peer->stream, record, len, 0);
     (void)tls_peer_take(peer, IC_LEN);
@@ -97,8 +96,7 @@ static void record_pieces(struct conf *conf)
     uint8_t *record = conf_alloc(conf, TLS_PEER_RECORD);
 
     for (unsigned int i = 0; i < IC_LEN; i++) {
-        size_t len =
-            tls_peer_seal(peer, TLS_PEER_DATA, &ic_req[i], 1, record);
+        size_t len = tls_peer_seal(peer, TLS_PEER_DATA, &ic_req[i], 1, record);
 
         stream_send(peer->stream, record, len, i % 2 == 0 ? 1 : 0);
     }
