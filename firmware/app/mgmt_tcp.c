@@ -301,6 +301,27 @@ static void put_nvme_counters(struct json *out, const struct nvme_tcp *tcp)
     json_end_object(out);
 }
 
+static const char *const tls_counter_name[] = {
+    [TLS_COUNT_HANDSHAKES] = "handshakes",
+    [TLS_COUNT_FAILED] = "failed-handshakes",
+    [TLS_COUNT_DISPLACED] = "displaced",
+    [TLS_COUNT_SILENT] = "ended-silent",
+    [TLS_COUNT_REFUSED] = "refused",
+    [TLS_COUNT_PLAIN] = "refused-plain",
+    [TLS_COUNT_BAD] = "bad-records",
+};
+_Static_assert(ARRAY_LEN(tls_counter_name) == TLS_COUNTERS,
+               "every counter of TLS has a name");
+
+static void put_tls_counters(struct json *out, const struct tls_socket *tls)
+{
+    json_begin_object(out, "nvme-tls");
+    for (unsigned int i = 0; i < TLS_COUNTERS; i++) {
+        json_number(out, tls_counter_name[i], tls->counters[i]);
+    }
+    json_end_object(out);
+}
+
 void mgmt_put_tcp_counters(struct json *out, const struct drive *drive)
 {
     const struct toe *toe = &drive->tcp.toe;
@@ -321,5 +342,8 @@ void mgmt_put_tcp_counters(struct json *out, const struct drive *drive)
     json_end_object(out);
     if (drive->tcp.nvme_tcp != NULL) {
         put_nvme_counters(out, drive->tcp.nvme_tcp);
+        if (drive->tcp.tls != NULL) {
+            put_tls_counters(out, drive->tcp.tls);
+        }
     }
 }

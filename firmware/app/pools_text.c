@@ -113,6 +113,10 @@ static void tcp_text(const struct pools_sink *sink,
         tell_pool(sink, "nvme-tcp-requests", nvme.requests, NVME_TCP_REQUESTS);
         tell_pool(sink, "nvme-tcp-slots", nvme.slots, NVME_TCP_POOL_SLOTS);
     }
+    if (tcp->tls != NULL) {
+        tell_pool(sink, "nvme-tls-connections", tcp->tls->open_count,
+                  TLS_OPEN_MAX);
+    }
 }
 
 void pools_each(const struct drive *drive, pools_tell *tell, void *ctx)

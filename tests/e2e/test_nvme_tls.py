@@ -92,9 +92,13 @@ def test_what_a_host_writes_it_reads(system: essd.System, identity: int) -> None
 
 def test_a_host_without_tls_or_with_another_key_is_refused(system: essd.System) -> None:
     options = insert_key(system, new_key(system, 1), 1)
+    before = system.drives[0].ask("counters")["nvme-tls"]
     assert not connect(system, "", check=False)
     new_key(system, 1)      # the drive has another one now
     assert not connect(system, options, check=False)
+    after = system.drives[0].ask("counters")["nvme-tls"]
+    assert {name for name in after if after[name] != before[name]} == {
+        "refused-plain", "failed-handshakes"}
 
 
 def test_nothing_is_readable_on_the_cable(system: essd.System) -> None:

@@ -67,7 +67,8 @@ class LookedAt(FakeSupervisor):
                     "written-bytes": 8192, "media-errors": 0, "error-log-entries": 1,
                     "critical-warning": self.critical_warning,
                     "media": MEDIA, "rnic": RNIC, "tcp": TCP,
-                    "nvme-tcp": {"r2ts-out": 7}, "aoe": AOE,
+                    "nvme-tcp": {"r2ts-out": 7}, "nvme-tls": {"handshakes": 5},
+                    "aoe": AOE,
                     **(FLASH if self.superblocks else {})}
         if request["request"] == "superblocks" and self.superblocks:
             first = request["arguments"].get("from", 0)

@@ -53,6 +53,7 @@ def test_essd_metrics_prints_what_prometheus_parses(supervisor: LookedAt) -> Non
     assert found["essd_rnic_events_total", "drive", "bad-icrc"] == 1
     assert found["essd_tcp_events_total", "drive", "retransmitted"] == 4
     assert found["essd_nvme_tcp_events_total", "drive", "r2ts-out"] == 7
+    assert found["essd_nvme_tls_events_total", "drive", "handshakes"] == 5
     assert found["essd_aoe_events_total", "drive", "repeated-writes"] == 3
     assert found["essd_port_up", "drive", "1"] == 1
     assert found["essd_port_speed_bits_per_second", "drive", "0"] == 25e9

@@ -96,6 +96,9 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
                     ("drive", "counter"))
     nvme_tcp = counter("nvme_tcp_events", "Counters of NVMe/TCP since the drive's start: "
                        "connections, PDUs, digests.", ("drive", "counter"))
+    nvme_tls = counter("nvme_tls_events", "Counters of TLS since the drive's start, if it is "
+                       "on: handshakes, refused connections and records.",
+                       ("drive", "counter"))
     aoe = counter("aoe_events", "Counters of ATA over Ethernet since the firmware's start.",
                   ("drive", "counter"))
     flash = counter("flash_events", "Counters of the NAND controller and of the "
@@ -122,7 +125,7 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
             for word in dict.fromkeys((*WARNINGS.values(), *drive["warnings"])):
                 warning.add_metric([name, word], float(word in drive["warnings"]))
         for family, key in ((media, "media"), (rnic, "rnic"), (tcp, "tcp"), (iwarp, "iwarp"),
-                            (nvme_tcp, "nvme-tcp"), (aoe, "aoe")):
+                            (nvme_tcp, "nvme-tcp"), (nvme_tls, "nvme-tls"), (aoe, "aoe")):
             for word, value in found.get(key, {}).items():
                 family.add_metric([name, word], value)
         if "flash" not in found:
@@ -135,7 +138,7 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
             if word not in ("free-superblocks", "dead-dies"):
                 flash.add_metric([name, word], value)
     yield from (answers, commands, data, errors, log, warning, media, rnic, tcp, iwarp,
-                nvme_tcp, aoe, flash, free, more, spare, dead)
+                nvme_tcp, nvme_tls, aoe, flash, free, more, spare, dead)
 
 
 def tables(frame: dict[str, Any]) -> Iterator[Metric]:
