@@ -214,8 +214,12 @@ void nand_trailer_emit(const struct nand_trailer *trailer,
 void nand_trailer_parse(struct nand_trailer *trailer,
                         const uint8_t buf[NAND_TRAILER_LEN]);
 
-/** Where the CRC of a unit's data begins; crc32_update() continues it. */
+/** Where the CRC of a unit's data begins. */
 uint32_t nand_unit_crc_start(uint64_t place);
+
+/** Continue it with `len` bytes, which are in the unit from byte `at` on. */
+uint32_t nand_data_crc(uint32_t crc, uint32_t at, const uint8_t *data,
+                       size_t len);
 
 /** The CRC of everything but the data; its other fields are set. */
 uint32_t nand_rest_crc(uint64_t place, const uint8_t *meta,

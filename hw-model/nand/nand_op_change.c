@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#include "lib/crc32.h"
-
 void nand_op_set_busy(struct nand_array *array, const struct nand_op *op,
                       bool is_busy)
 {
@@ -58,8 +56,8 @@ static void emit_trailer(struct nand_op *op, unsigned int i, uint64_t place,
     struct nand_trailer trailer = {
         .time_ns = op->work.time_ns,
         .number = number,
-        .data_crc = crc32_update(nand_unit_crc_start(place), op->units[i].data,
-                                 NAND_UNIT_DATA),
+        .data_crc = nand_data_crc(nand_unit_crc_start(place), 0,
+                                  op->units[i].data, NAND_UNIT_DATA),
     };
 
     trailer.rest_crc = nand_rest_crc(place, meta, system, &trailer);

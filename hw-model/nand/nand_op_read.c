@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-#include "lib/crc32.h"
-
 enum { MEANINGLESS = 0xd6 }; /* fills the data of an uncorrectable unit */
 
 /* The status of a unit that storage is asked for, until it is judged. */
@@ -228,12 +226,12 @@ static uint32_t group_data_crc(const struct nand_op *op, unsigned int first,
         const struct nand_unit *unit = &op->units[i];
 
         if (unit->data != NULL) {
-            crc = crc32_update(crc, rest + at, unit->offset - at);
-            crc = crc32_update(crc, unit->data, unit->length);
+            crc = nand_data_crc(crc, at, rest + at, unit->offset - at);
+            crc = nand_data_crc(crc, unit->offset, unit->data, unit->length);
             at = (unsigned int)unit->offset + unit->length;
         }
     }
-    return crc32_update(crc, rest + at, NAND_UNIT_DATA - at);
+    return nand_data_crc(crc, at, rest + at, NAND_UNIT_DATA - at);
 }
 
 /* Whether the bytes that were read are those that were programmed. */

@@ -12,6 +12,9 @@ void nand_ram_init(struct nand_ram *ram, uint8_t *bytes, uint64_t size_bytes)
 {
     ram->bytes = bytes;
     ram->sparse = NULL;
+    ram->written = NULL;
+    ram->thin = NULL;
+    ram->thin_bytes = 0;
     ram->size_bytes = size_bytes;
     ram_queue_init(&ram->queue, size_bytes, 1);
     ram->done = NULL;
@@ -27,14 +30,52 @@ void nand_ram_init_sparse(struct nand_ram *ram, struct sparse_bytes *sparse)
     ram->sparse = sparse;
 }
 
+static void copy_rest(struct nand_ram *to, const struct nand_ram *from)
+{
+    ram_queue_copy(&to->queue, &from->queue);
+    to->fail_reads = from->fail_reads;
+    to->fail_writes = from->fail_writes;
+}
+
 void nand_ram_copy(struct nand_ram *to, const struct nand_ram *from)
 {
     ASSERT(to->size_bytes == from->size_bytes && to->bytes != NULL &&
            from->bytes != NULL);
     memcpy(to->bytes, from->bytes, from->size_bytes);
-    ram_queue_copy(&to->queue, &from->queue);
-    to->fail_reads = from->fail_reads;
-    to->fail_writes = from->fail_writes;
+    copy_rest(to, from);
+}
+
+size_t nand_ram_chunks(const struct nand_ram *ram)
+{
+    return (size_t)((ram->size_bytes + NAND_RAM_CHUNK - 1) / NAND_RAM_CHUNK);
+}
+
+void nand_ram_note_write(struct nand_ram *ram, uint64_t offset, uint64_t len)
+{
+    uint64_t first = offset / NAND_RAM_CHUNK;
+
+    if (ram->written != NULL && len != 0) {
+        memset(&ram->written[first], true,
+               (offset + len - 1) / NAND_RAM_CHUNK - first + 1);
+    }
+}
+
+void nand_ram_restore(struct nand_ram *to, const struct nand_ram *from)
+{
+    size_t chunks = nand_ram_chunks(to);
+
+    ASSERT(to->size_bytes == from->size_bytes && to->written != NULL &&
+           from->bytes != NULL);
+    for (size_t i = 0; i < chunks; i++) {
+        uint64_t offset = (uint64_t)i * NAND_RAM_CHUNK;
+
+        if (to->written[i]) {
+            memcpy(to->bytes + offset, from->bytes + offset,
+                   MIN((uint64_t)NAND_RAM_CHUNK, to->size_bytes - offset));
+            to->written[i] = false;
+        }
+    }
+    copy_rest(to, from);
 }
 
 struct nand_backend nand_ram_backend(struct nand_ram *ram)
@@ -70,6 +111,7 @@ static void write_now(struct nand_ram *ram, uint64_t offset, const void *buf,
         sparse_bytes_write(ram->sparse, offset, buf, len);
     } else {
         memcpy(ram->bytes + offset, buf, len);
+        nand_ram_note_write(ram, offset, len);
     }
 }
 
@@ -124,13 +166,47 @@ static void execute_sparse(const struct ram_request *request,
     }
 }
 
+/* Whether a vector of a read is in memory of which little is looked at. */
+static bool is_thin(const struct nand_ram *ram, const struct iovec *iov)
+{
+    const uint8_t *base = iov->iov_base;
+
+    return base >= ram->thin && base < ram->thin + ram->thin_bytes &&
+           iov->iov_len == NAND_UNIT_DATA;
+}
+
+static void read_thinly(const struct nand_ram *ram,
+                        const struct ram_request *request)
+{
+    const uint8_t *at = ram->bytes + request->offset;
+
+    for (unsigned int i = 0; i < request->niov; i++) {
+        uint8_t *to = request->iov[i].iov_base;
+        size_t len = request->iov[i].iov_len;
+
+        if (!is_thin(ram, &request->iov[i])) {
+            memcpy(to, at, len);
+        } else {
+            for (size_t j = 0; j < len; j += NAND_RAM_THIN) {
+                memcpy(to + j, at + j, NAND_RAM_THIN_LEN);
+            }
+        }
+        at += len;
+    }
+}
+
 static void execute_part(struct nand_ram *ram,
                          const struct ram_request *request, uint64_t len)
 {
     if (ram->sparse != NULL) {
         execute_sparse(request, ram->sparse, len);
-    } else {
+    } else if (ram->thin != NULL && request->kind == RAM_READ) {
+        read_thinly(ram, request);
+    } else if (ram->thin == NULL || request->kind != RAM_ZERO) {
         ram_request_execute(request, ram->bytes, len);
+        if (request->kind != RAM_READ) {
+            nand_ram_note_write(ram, request->offset, len);
+        }
     }
 }
 

@@ -12,6 +12,13 @@
 #include "hw-model/nand/nand_backend.h"
 #include "hw-model/nand/nand_file.h"
 
+enum {
+    NAND_RAM_CHUNK = 4096,
+    /* See `thin`. */
+    NAND_RAM_THIN = 512,
+    NAND_RAM_THIN_LEN = 16,
+};
+
 struct nand_ram {
     uint8_t *bytes;              /* the storage, or NULL if it is in `sparse` */
     struct sparse_bytes *sparse; /* or NULL */
@@ -21,6 +28,17 @@ struct nand_ram {
     /* Called for each request that ends: nand_array_io_done(). */
     void (*done)(void *ctx, uint32_t id, int result);
     void *ctx;
+
+    /* One for each NAND_RAM_CHUNK bytes of storage: whether any of them were
+     * written, since this was cleared.  May be NULL; not with `sparse`. */
+    bool *written;
+
+    /* Reads of all data of a unit to this memory copy only the first
+     * NAND_RAM_THIN_LEN of every NAND_RAM_THIN bytes: its owner knows that
+     * nobody looks at the others.  Discards change nothing then, as storage
+     * may do.  NULL: all reads copy everything. */
+    const uint8_t *thin;
+    uint64_t thin_bytes;
 
     int fail_reads;  /* 0, or the errno with which every read fails */
     int fail_writes; /* the same of writes, discards and flushes */
@@ -44,6 +62,18 @@ void nand_ram_init_sparse(struct nand_ram *ram, struct sparse_bytes *sparse);
  * its own `done` and `ctx`.  Neither of the two is sparse.
  */
 void nand_ram_copy(struct nand_ram *to, const struct nand_ram *from);
+
+/** How many entries `written` needs. */
+size_t nand_ram_chunks(const struct nand_ram *ram);
+
+/** Somebody has changed bytes of `bytes` itself. */
+void nand_ram_note_write(struct nand_ram *ram, uint64_t offset, uint64_t len);
+
+/**
+ * The same as nand_ram_copy() for storage that was a copy when `written` of it
+ * was cleared: copy what was written since then, and clear it.
+ */
+void nand_ram_restore(struct nand_ram *to, const struct nand_ram *from);
 
 /** The back-end to pass to the array, and the source to open it from. */
 struct nand_backend nand_ram_backend(struct nand_ram *ram);

@@ -14,6 +14,7 @@ set(SOURCES
     hw_nand_trace.c
     hw_nand_wait.c
     nand_array.c
+    nand_data_crc.c
     nand_errors.c
     nand_file.c
     nand_inject.c

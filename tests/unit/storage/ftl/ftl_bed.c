@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "lib/bytes.h"
-#include "lib/crc32.h"
 #include "lib/random.h"
 #include "lib/t10_pi.h"
 #include "tests/unit/storage/ftl/ftl_bed_moves.h"
@@ -161,6 +160,7 @@ unsigned long bed_setting(const char *name, unsigned long otherwise)
 
 void bed_free(struct bed *bed)
 {
+    free(bed->ram.written);
     put_memory(&spare_storage, bed->ram.bytes, bed->ram.size_bytes);
     put_memory(&spare_arrays, bed->array_memory,
                nand_array_memory_bytes(&bed->config.geometry, ARRAY_OPS));
@@ -183,11 +183,9 @@ static void make_oracle(struct bed *bed, uint32_t units)
     }
 }
 
-struct bed *bed_cut(const struct bed *bed, uint64_t seed)
+/* Cut the power of a copy, whose storage is that of the bed. */
+static void cut_copy(struct bed *copy, const struct bed *bed, uint64_t seed)
 {
-    struct bed *copy = new_bed(&bed->config);
-
-    nand_ram_copy(&copy->ram, &bed->ram);
     nand_ram_power_cut(&copy->ram, seed);
     copy->random = random_mix(seed);
     copy->boot = bed->boot;
@@ -199,6 +197,17 @@ struct bed *bed_cut(const struct bed *bed, uint64_t seed)
         copy->unit[i].is_busy = false;
         copy->unit[i].in_progress = 0;
     }
+    for (unsigned int i = 0; i < BED_IOS; i++) {
+        copy->io[i].is_used = false;
+    }
+}
+
+struct bed *bed_cut(const struct bed *bed, uint64_t seed)
+{
+    struct bed *copy = new_bed(&bed->config);
+
+    nand_ram_copy(&copy->ram, &bed->ram);
+    cut_copy(copy, bed, seed);
     return copy;
 }
 
@@ -262,13 +271,52 @@ void bed_reset_drive(struct bed *bed, uint64_t seed)
     bed->adopts = true;
 }
 
+/* All operations that have ended count as durable. */
+static void make_all_durable(struct bed *bed)
+{
+    for (uint32_t i = 0; i < bed->units; i++) {
+        make_durable(&bed->unit[i], bed->unit[i].completed);
+    }
+}
+
 struct bed *bed_cut_saved(const struct bed *bed, uint64_t seed)
 {
     struct bed *copy = bed_cut(bed, seed);
 
-    for (uint32_t i = 0; i < copy->units; i++) {
-        make_durable(&copy->unit[i], copy->unit[i].completed);
+    make_all_durable(copy);
+    return copy;
+}
+
+void bed_read_thinly(struct bed *bed)
+{
+    bed->ram.thin = bed->array_memory;
+    bed->ram.thin_bytes =
+        nand_array_memory_bytes(&bed->config.geometry, ARRAY_OPS);
+}
+
+/* Make a copy that was used as new, except for the contents of its storage. */
+static void renew_copy(struct bed *copy, const struct bed *bed)
+{
+    memset((uint8_t *)copy + offsetof(struct bed, config), 0,
+           sizeof(*copy) - offsetof(struct bed, config));
+    copy->config = bed->config;
+    copy->ram.judge = NULL;
+    memset(copy->keep, 0xa5, copy->keep_bytes);
+}
+
+struct bed *bed_cut_saved_again(struct bed *copy, const struct bed *bed,
+                                uint64_t seed)
+{
+    if (copy == NULL) {
+        copy = bed_cut_saved(bed, seed);
+        copy->ram.written = calloc(nand_ram_chunks(&copy->ram), sizeof(bool));
+        assert_non_null(copy->ram.written);
+        return copy;
     }
+    nand_ram_restore(&copy->ram, &bed->ram);
+    renew_copy(copy, bed);
+    cut_copy(copy, bed, seed);
+    make_all_durable(copy);
     return copy;
 }
 
@@ -422,7 +470,7 @@ static void read_torn_unit(struct bed *bed, const struct nand_op *op,
     place = nand_unit_place(index, unit->wordline, in_slot);
     nand_trailer_parse(&trailer, slot + NAND_SLOT_TRAILER);
     if (trailer.number != block->number ||
-        crc32_update(nand_unit_crc_start(place), slot, NAND_UNIT_DATA) !=
+        nand_data_crc(nand_unit_crc_start(place), 0, slot, NAND_UNIT_DATA) !=
             trailer.data_crc ||
         nand_rest_crc(place, slot + NAND_SLOT_META, slot + NAND_SLOT_SYSTEM,
                       &trailer) != trailer.rest_crc) {
@@ -1295,7 +1343,7 @@ struct bed_io *bed_submit_read(struct bed *bed, uint64_t lba, uint32_t count)
 
     io->io = (struct media_io){
         .op = MEDIA_READ, .first_lba = lba, .count_blocks = count};
-    memset(io->buffer, 0x5a, sizeof(io->buffer));
+    memset(io->buffer, 0x5a, (size_t)count * sector_stride(bed));
     set_pieces(bed, io);
     submit_io(bed, io);
     return io;

@@ -124,18 +124,24 @@ struct bed_die {
 };
 
 struct bed {
-    struct bed_config config;
+    /* Storage and memory, which bed_cut_saved_again() uses again. */
     struct nand_ram ram;
-    struct nand_file file;
-    struct nand_array *array;
     void *array_memory;
-    uint64_t start_us; /* when the bed was last mounted */
-    uint64_t array_ns; /* the array's time then */
-    struct ftl *ftl;
     void *ftl_memory;
     size_t ftl_bytes; /* of ftl_memory */
     uint8_t *keep;    /* memory of the write buffer */
     size_t keep_bytes;
+    uint32_t units;
+    struct bed_unit *unit;
+    struct bed_io io[BED_IOS];
+
+    /* From here on, a copy begins with zeroes. */
+    struct bed_config config;
+    struct nand_file file;
+    struct nand_array *array;
+    uint64_t start_us; /* when the bed was last mounted */
+    uint64_t array_ns; /* the array's time then */
+    struct ftl *ftl;
     bool adopts;      /* the next mount adopts the buffer in `keep` */
     uint32_t boot;    /* number of the last start */
     bool is_no_drive; /* the next mounts are not those of a drive */
@@ -178,10 +184,7 @@ struct bed {
     uint16_t guard;         /* of the block that is being moved */
     struct ftl_move move_list[BED_MOVES];
 
-    uint32_t units;
     uint32_t last_id;
-    struct bed_unit *unit;
-    struct bed_io io[BED_IOS];
 
     /* Called after every event. */
     void (*after_event)(struct bed *bed);
@@ -225,6 +228,20 @@ struct bed *bed_cut(const struct bed *bed, uint64_t seed);
 /* The same as bed_cut() after the write buffer was saved: the oracle expects
  * all operations that have ended. */
 struct bed *bed_cut_saved(const struct bed *bed, uint64_t seed);
+
+/*
+ * The same as bed_cut_saved(), but in the memory of `copy`, which an earlier
+ * call has made of the same bed, and which is not needed any more: only storage
+ * that was written is copied.  Whoever changes bytes of `copy->ram` itself
+ * calls nand_ram_note_write().
+ * @param copy  NULL the first time
+ */
+struct bed *bed_cut_saved_again(struct bed *copy, const struct bed *bed,
+                                uint64_t seed);
+
+/* Storage copies little of the data that the array reads, but nobody wants: see
+ * nand_ram.thin. */
+void bed_read_thinly(struct bed *bed);
 
 /*
  * Cut the power of this bed itself, so that it can be mounted again.  This
