@@ -3,16 +3,19 @@
  * The translation layer as a whole: its memory, its start and its step.  See
  * ftl.h.
  */
+#include "storage/ftl/background.h"
 #include "storage/ftl/ftl_checkpoint.h"
-#include "storage/ftl/ftl_internal.h"
 #include "storage/ftl/ftl_kinds.h"
 #include "storage/ftl/ftl_mount.h"
 #include "storage/ftl/ftl_phases.h"
-#include "storage/ftl/ftl_trace.h"
+#include "storage/ftl/map.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/pages.h"
+#include "storage/ftl/rows.h"
+#include "storage/ftl/space.h"
+#include "storage/ftl/top.h"
 
 #include <string.h>
-
-enum { MEMORY_ALIGN = 64 };
 
 /* A mount does not know yet what a place holds, so SCAN and REPAIR expect any
  * unit. */
@@ -43,272 +46,6 @@ const struct ftl_kind ftl_kinds[FTL_REQUEST_KINDS] = {
                           .expects = ftl_collect_expects},
     [FTL_REQUEST_SCRUB] = {.done = ftl_scrub_done},
 };
-
-/* Hand out the next part of the owner's memory; `base` NULL: only count. */
-static void *carve_memory(uint8_t *base, size_t *used, size_t len)
-{
-    size_t at = *used;
-
-    *used += (len + MEMORY_ALIGN - 1) & ~(size_t)(MEMORY_ALIGN - 1);
-    return base == NULL ? NULL : base + at;
-}
-
-static uint32_t count_trim_pages(uint32_t logical_units)
-{
-    return (uint32_t)(((uint64_t)logical_units + FTL_TRIM_UNITS - 1) /
-                      FTL_TRIM_UNITS);
-}
-
-static uint32_t pool_slots(const struct ftl *ftl, enum ftl_pool pool)
-{
-    uint32_t dies = ftl->layout.geometry.dies;
-    uint32_t move_rows = MAX(MIN(dies, (uint32_t)FTL_MOVE_ROWS_MAX),
-                             (uint32_t)FTL_MOVE_ROWS_MIN);
-    const uint32_t slots[] = {
-        [FTL_POOL_HOST] = ftl->config.buffer_units,
-        [FTL_POOL_TRIM] = MIN(2 * (ftl->entries - ftl->config.logical_units),
-                              (uint32_t)FTL_TRIM_SLOTS),
-        [FTL_POOL_MOVE] = move_rows * ftl->layout.row_units,
-    };
-
-    return slots[pool];
-}
-
-/* Divide the memory, or count its bytes. */
-static size_t divide_memory(struct ftl *ftl, uint8_t *base)
-{
-    const struct ftl_config *config = &ftl->config;
-    const struct ftl_layout *layout = &ftl->layout;
-    size_t planes = (size_t)layout->superblocks * layout->geometry.dies;
-    size_t units = layout->row_units;
-    size_t used = 0;
-
-    (void)carve_memory(base, &used, sizeof(*ftl));
-#define CARVE(member, count)                                                   \
-    ftl->member = carve_memory(base, &used, (count) * sizeof(*ftl->member))
-    /* A wipe keeps the contents of these arrays for the start after it, which
-     * may have another capacity.  So they come before all arrays whose size
-     * depends on the capacity. */
-    CARVE(factory_planes, planes);
-    CARVE(wiped_failed, planes);
-    CARVE(wiped_wear, (size_t)layout->superblocks);
-    CARVE(map, (size_t)ftl->entries);
-    CARVE(valid, (size_t)layout->places / 8 + 1);
-    CARVE(lost_rows, (size_t)ftl->trim_pages);
-    CARVE(failed_planes, planes);
-    CARVE(bad_planes, planes);
-    CARVE(health_changed, (size_t)ftl->health_pages);
-    CARVE(wear, (size_t)layout->superblocks);
-    CARVE(superblocks, (size_t)layout->superblocks);
-    CARVE(slots, (size_t)ftl->num_slots);
-    CARVE(pad, (size_t)FTL_UNIT_DATA);
-    CARVE(wait_links, (size_t)ftl->num_slots);
-    CARVE(dirty_links, (size_t)ftl->num_slots);
-    CARVE(requests, (size_t)config->num_requests);
-    CARVE(request_links, (size_t)config->num_requests);
-    CARVE(ops, (size_t)config->num_ops);
-    CARVE(op_links, (size_t)config->num_ops);
-    CARVE(mount.versions, (size_t)ftl->entries);
-    CARVE(mount.row_numbers,
-          (size_t)layout->superblocks * layout->superblock_rows);
-    CARVE(mount.probes, planes * layout->geometry.planes);
-    CARVE(checkpoint.table, (size_t)layout->superblocks);
-    CARVE(checkpoint.planes, planes);
-    CARVE(checkpoint.is_taken, (size_t)ftl_checkpoint_pieces(ftl) / 8 + 1);
-    CARVE(checkpoint.data,
-          (size_t)ftl_checkpoint_rows(layout) * units * FTL_UNIT_DATA);
-    CARVE(mount.used_planes, planes);
-    CARVE(mount.partial_planes, planes);
-    CARVE(mount.ignored, (size_t)layout->places / 8 + 1);
-    CARVE(mount.unreadable, (size_t)layout->places / 8 + 1);
-    CARVE(mount.page, (size_t)FTL_UNIT_DATA + FTL_UNIT_META);
-    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
-        CARVE(streams[i].die_rows, (size_t)layout->geometry.dies);
-    }
-    CARVE(parity.dead_dies, (size_t)layout->geometry.dies);
-    CARVE(parity.recorded_dies, (size_t)layout->geometry.dies);
-    if (layout->has_parity) {
-        for (unsigned int i = 0; i < FTL_ACCUMULATORS; i++) {
-            CARVE(parity.accumulators[i].members,
-                  (size_t)layout->geometry.dies);
-            CARVE(parity.accumulators[i].data, units * FTL_UNIT_DATA);
-            CARVE(parity.accumulators[i].meta, units * FTL_UNIT_META);
-            CARVE(parity.accumulators[i].system, units);
-        }
-        for (unsigned int i = 0; i < FTL_RESCUES; i++) {
-            CARVE(parity.rescues[i].members, (size_t)layout->geometry.dies);
-            CARVE(parity.rescues[i].data, units * FTL_UNIT_DATA);
-            CARVE(parity.rescues[i].meta, units * FTL_UNIT_META);
-            CARVE(parity.rescues[i].system, units);
-            CARVE(parity.rescues[i].read_data, units * FTL_UNIT_DATA);
-            CARVE(parity.rescues[i].read_meta, units * FTL_UNIT_META);
-            CARVE(parity.rescues[i].read_system, units);
-        }
-    }
-#undef CARVE
-    return used;
-}
-
-void ftl_set_entries(struct ftl *ftl)
-{
-    ftl->trim_pages = count_trim_pages(ftl->config.logical_units);
-    ftl->health_pages = ftl_health_pages(&ftl->layout);
-    ftl->wear_pages = ftl_wear_pages(&ftl->layout);
-    ftl->entries = ftl->config.logical_units + ftl->trim_pages +
-                   ftl->health_pages + ftl->wear_pages;
-    ftl->num_slots = 0;
-    for (unsigned int pool = 0; pool < FTL_POOLS; pool++) {
-        ftl->num_slots += pool_slots(ftl, (enum ftl_pool)pool);
-    }
-}
-
-uint32_t ftl_most_pages(const struct ftl_layout *layout)
-{
-    struct ftl ftl;
-
-    ftl.config = (struct ftl_config){.logical_units = layout->places};
-    ftl.layout = *layout;
-    ftl_set_entries(&ftl);
-    return pool_slots(&ftl, FTL_POOL_TRIM);
-}
-
-/* What follows from the configuration. @return false when it does not fit */
-static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
-{
-    ftl->config = *config;
-    if (config->trace == NULL) {
-        ftl->config.trace = &trace_off;
-    }
-    ftl->victims = ftl_find_victim_policy(config->victims);
-    ftl->levelling = ftl_find_levelling_policy(config->levelling);
-    if (ftl->victims == NULL || ftl->levelling == NULL ||
-        !ftl_layout_init(&ftl->layout, &config->geometry) ||
-        config->logical_units == 0 ||
-        config->logical_units > ftl_most_units(config) ||
-        config->buffer_units < 2 * ftl->layout.row_units ||
-        config->num_ops == 0 || config->num_requests == 0) {
-        return false;
-    }
-    ftl_set_entries(ftl);
-    ftl->kept_requests = MIN(config->num_requests / 2U,
-                             (uint32_t)FTL_STREAMS * config->geometry.dies +
-                                 (uint32_t)FTL_CHECKPOINT_ROWS);
-    return ftl->num_slots < FTL_LIST_END &&
-           config->num_requests < FTL_LIST_END &&
-           config->num_ops < FTL_LIST_END;
-}
-
-bool ftl_checkpoint_fits(const struct ftl_config *config)
-{
-    struct ftl ftl;
-
-    ftl.config = *config;
-    if (!ftl_layout_init(&ftl.layout, &config->geometry)) {
-        return false;
-    }
-    ftl_set_entries(&ftl);
-    return ftl_checkpoint_pieces(&ftl) <=
-           ftl_layout_least_capacity(&ftl.layout);
-}
-
-size_t ftl_bytes(const struct ftl_config *config)
-{
-    struct ftl ftl;
-
-    return set_sizes(&ftl, config) ? divide_memory(&ftl, NULL) : 0;
-}
-
-size_t ftl_keep_bytes(const struct ftl_config *config)
-{
-    struct ftl ftl;
-
-    return set_sizes(&ftl, config) ? ftl_keep_divide(&ftl, NULL) : 0;
-}
-
-void ftl_init_slots(struct ftl *ftl)
-{
-    uint16_t slot = 0;
-
-    ftl_list_init(&ftl->collection.lost, ftl->wait_links);
-    for (unsigned int pool = 0; pool < FTL_POOLS; pool++) {
-        uint32_t count = pool_slots(ftl, (enum ftl_pool)pool);
-
-        ftl_list_init(&ftl->free_slots[pool], ftl->wait_links);
-        ftl_list_init(&ftl->waiting[pool], ftl->wait_links);
-        ftl_list_init(&ftl->dirty[pool], ftl->dirty_links);
-        while (count-- != 0) {
-            /* The host's pool comes first, and has one buffer more. */
-            ftl->slots[slot].buffer =
-                (uint16_t)(slot + (pool != FTL_POOL_HOST));
-            ftl_list_append(&ftl->free_slots[pool], slot++);
-        }
-    }
-}
-
-static void init_lists(struct ftl *ftl)
-{
-    ftl_init_slots(ftl);
-    ftl_list_init(&ftl->free_requests, ftl->request_links);
-    ftl_list_init(&ftl->unsent, ftl->request_links);
-    ftl_list_init(&ftl->held, ftl->request_links);
-    ftl_list_init(&ftl->parity.waiting, ftl->request_links);
-    for (uint16_t i = 0; i < ftl->config.num_requests; i++) {
-        ftl->requests[i].kind = FTL_REQUEST_FREE;
-        ftl_list_append(&ftl->free_requests, i);
-    }
-    ftl_list_init(&ftl->free_ops, ftl->op_links);
-    ftl_list_init(&ftl->reads, ftl->op_links);
-    ftl_list_init(&ftl->changes, ftl->op_links);
-    ftl_list_init(&ftl->trims, ftl->op_links);
-    ftl_list_init(&ftl->filling, ftl->op_links);
-    ftl_list_init(&ftl->moving, ftl->op_links);
-    ftl_list_init(&ftl->barriers, ftl->op_links);
-    for (uint16_t i = 0; i < ftl->config.num_ops; i++) {
-        ftl->ops[i].state = FTL_OP_FREE;
-        ftl_list_append(&ftl->free_ops, i);
-    }
-}
-
-struct ftl *ftl_start(const struct ftl_config *config)
-{
-    struct ftl *ftl = config->memory;
-    size_t planes;
-
-    memset(ftl, 0, sizeof(*ftl));
-    if (!set_sizes(ftl, config)) {
-        return NULL;
-    }
-    (void)divide_memory(ftl, config->memory);
-    (void)ftl_keep_divide(ftl, config->keep);
-    planes = (size_t)ftl->layout.superblocks * config->geometry.dies;
-    ftl->state = FTL_MOUNTING;
-    ftl->is_volatile = true;
-    memset(ftl->pad, 0, FTL_UNIT_DATA);
-    memmove(ftl->factory_planes, config->bad_planes, planes);
-    memcpy(ftl->bad_planes, config->bad_planes, planes);
-    memset(ftl->failed_planes, 0, planes);
-    memset(ftl->health_changed, 0, ftl->health_pages);
-    memset(ftl->wear, 0, ftl->layout.superblocks * sizeof(ftl->wear[0]));
-    memset(ftl->superblocks, 0,
-           ftl->layout.superblocks * sizeof(ftl->superblocks[0]));
-    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
-        ftl->streams[i].superblock = FTL_NOWHERE;
-        memset(ftl->streams[i].die_rows, 0,
-               config->geometry.dies * sizeof(ftl->streams[i].die_rows[0]));
-    }
-    memset(ftl->parity.dead_dies, 0, config->geometry.dies);
-    memset(ftl->parity.recorded_dies, 0, config->geometry.dies);
-    for (unsigned int i = 0; i < FTL_RESCUES; i++) {
-        ftl->parity.rescues[i].request = FTL_LIST_END;
-    }
-    init_lists(ftl);
-    if (!config->is_capacity_estimated) {
-        ftl_keep_start(ftl); /* With an estimate, its place is not known yet. */
-    }
-    ftl->has_work = true;
-    ftl_mount_begin(ftl);
-    return ftl;
-}
 
 enum ftl_state ftl_state(const struct ftl *ftl)
 {
@@ -375,14 +112,6 @@ static void force_idle_buffer(struct ftl *ftl, uint64_t *deadline_us)
     }
 }
 
-/* Whether no operation of the flash is in progress.  Those that are held do not
- * count. */
-static bool is_flash_quiet(const struct ftl *ftl)
-{
-    return ftl->free_requests.count + ftl->held.count ==
-           ftl->config.num_requests;
-}
-
 /*
  * Nothing is in progress and nothing can be done, but operations wait: there is
  * no space for them, and garbage collection cannot make any unless what it
@@ -391,8 +120,8 @@ static bool is_flash_quiet(const struct ftl *ftl)
  */
 static bool note_full(struct ftl *ftl)
 {
-    if (ftl->is_full || !ftl_io_is_waiting(ftl) || ftl_is_held(ftl) ||
-        !is_flash_quiet(ftl)) {
+    if (ftl->is_full || !ftl_waiting_is_any(ftl) || ftl_is_held(ftl) ||
+        !ftl_is_flash_quiet(ftl)) {
         return false;
     }
     if (ftl->held.count != 0) {
@@ -466,7 +195,7 @@ static bool run_step(struct ftl *ftl, uint64_t *deadline_us)
         any |= ftl_health_step(ftl);
         any |= ftl_capacity_step(ftl);
         any |= ftl_wear_step(ftl);
-        any |= ftl_trim_restore_step(ftl);
+        any |= ftl_page_restore_step(ftl);
         any |= ftl_scrub_step(ftl, deadline_us);
         if (!ftl_checkpoint_holds_collection(ftl)) {
             any |= ftl_collect_step(ftl);
@@ -506,11 +235,6 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
     }
     *deadline_us = MIN(*deadline_us, ftl->wake_us);
     return any;
-}
-
-bool ftl_is_quiet(const struct ftl *ftl)
-{
-    return is_flash_quiet(ftl) && ftl->free_ops.count == ftl->config.num_ops;
 }
 
 bool ftl_is_flushed(const struct ftl *ftl)

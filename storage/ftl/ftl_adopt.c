@@ -29,146 +29,20 @@
  * of the data is lost, the entry has a mark for the block that contains it: see
  * ftl_damage.c.
  */
+#include "storage/ftl/background.h"
 #include "storage/ftl/ftl_keep.h"
-#include "storage/ftl/ftl_memory.h"
+#include "storage/ftl/map.h"
+#include "storage/ftl/pages.h"
 
 #include <string.h>
 
 #include "lib/random.h"
 
-enum { MEMORY_ALIGN = 64 };
-
 /* ---- The memory. */
-
-static uint32_t trim_words(const struct ftl *ftl)
-{
-    return (ftl->config.logical_units + FTL_KEEP_TRIM_BITS - 1) /
-           FTL_KEEP_TRIM_BITS;
-}
-
-static size_t align_bytes(size_t len)
-{
-    return (len + MEMORY_ALIGN - 1) & ~(size_t)(MEMORY_ALIGN - 1);
-}
-
-size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base)
-{
-    size_t buffers = (size_t)ftl->num_slots + 1;
-    size_t data = buffers * FTL_UNIT_DATA;
-    size_t meta = buffers * FTL_UNIT_META;
-    size_t entries = align_bytes((ftl->config.buffer_units + 1u) *
-                                 sizeof(struct ftl_keep_entry));
-    size_t trims = align_bytes(trim_words(ftl) * sizeof(uint32_t));
-
-    if (base != NULL) {
-        uint8_t *at = base + data + meta;
-
-        ftl->data = base;
-        ftl->meta = base + data;
-        ftl->keep.entries[0] = (void *)at;
-        ftl->keep.entries[1] = (void *)(at + entries);
-        ftl->keep.trims[0] = (void *)(at + 2 * entries);
-        ftl->keep.trims[1] = (void *)(at + 2 * entries + trims);
-        ftl->keep.heads = at + 2 * (entries + trims);
-    }
-    return data + meta + 2 * (entries + trims) + FTL_KEEP_HEADS_LEN;
-}
 
 /* ---- What happens to the buffer. */
 
-static void clear_entry(struct ftl *ftl, uint16_t buffer)
-{
-    for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
-        __atomic_store_n(&ftl->keep.entries[i][buffer].check, 0,
-                         __ATOMIC_RELEASE);
-    }
-}
-
-static void set_trim(struct ftl *ftl, uint32_t unit, bool is_set)
-{
-    uint32_t number = unit / FTL_KEEP_TRIM_BITS;
-    uint32_t bit = (uint32_t)BIT(unit % FTL_KEEP_TRIM_BITS);
-    uint32_t bits = ftl->keep.trims[0][number] & 0xffffu;
-
-    if (((bits & bit) != 0) != is_set) {
-        ftl_keep_write_trims(ftl, number, bits ^ bit);
-    }
-}
-
-void ftl_keep_accept(struct ftl *ftl, uint16_t index)
-{
-    const struct ftl_slot *slot = &ftl->slots[index];
-    struct ftl_keep_entry entry = {
-        .sequence = ++ftl->keep.sequence,
-        .unit = ftl_keep_unit(slot->number, slot->marks),
-    };
-
-    entry.check = ftl_keep_check(ftl, slot->buffer, &entry);
-    for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
-        ftl_keep_write_entry(&ftl->keep.entries[i][slot->buffer], &entry);
-    }
-    set_trim(ftl, slot->number, false);
-}
-
-void ftl_keep_renew(struct ftl *ftl, uint16_t index, bool keeps_data)
-{
-    struct ftl_slot *slot = &ftl->slots[index];
-    uint16_t before = slot->buffer;
-    const uint8_t *data = ftl_slot_data(ftl, index);
-    const uint8_t *meta = ftl_slot_meta(ftl, index);
-
-    slot->buffer = ftl->keep.spare;
-    ftl->keep.spare = before;
-    if (!keeps_data) {
-        ftl_slot_clear_meta(ftl, index);
-        return;
-    }
-    ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_data(ftl, index), data,
-                    FTL_UNIT_DATA);
-    ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_meta(ftl, index), meta,
-                    FTL_UNIT_META);
-    /* If the controller finds a lost word, the word's block is marked now. */
-    ftl_memory_run(ftl);
-}
-
-void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks)
-{
-    if (buffer <= ftl->config.buffer_units) {
-        for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
-            ftl->keep.entries[i][buffer].unit |= (uint64_t)marks
-                                                 << FTL_KEEP_LOST_SHIFT;
-        }
-        __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    }
-}
-
-void ftl_keep_renewed(struct ftl *ftl, uint16_t index)
-{
-    ftl_keep_accept(ftl, index);
-    clear_entry(ftl, ftl->keep.spare);
-}
-
-void ftl_keep_release(struct ftl *ftl, uint16_t index)
-{
-    const struct ftl_slot *slot = &ftl->slots[index];
-
-    if (slot->pool == FTL_POOL_HOST) {
-        clear_entry(ftl, slot->buffer);
-    }
-}
-
-void ftl_keep_trim(struct ftl *ftl, uint32_t number)
-{
-    set_trim(ftl, number, true);
-}
-
 /* ---- The start. */
-
-void ftl_keep_forget(struct ftl *ftl)
-{
-    memset(ftl->keep.heads, 0, FTL_KEEP_HEADS_LEN);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
 
 /* Begin to describe an empty buffer. */
 static void make_empty(struct ftl *ftl)
@@ -188,7 +62,7 @@ static void make_empty(struct ftl *ftl)
 uint32_t ftl_keep_empty(struct ftl *ftl, uint32_t items)
 {
     struct ftl_keep *keep = &ftl->keep;
-    uint32_t first = keep->next_word, words = trim_words(ftl);
+    uint32_t first = keep->next_word, words = ftl_keep_trim_words(ftl);
     uint32_t end = first + MIN(words - first, items);
 
     if (keep->phase != FTL_KEEP_EMPTIES) {
@@ -256,12 +130,12 @@ static void check_entries(struct ftl *ftl)
         const struct ftl_keep_entry *entry = &ftl->keep.entries[0][i];
 
         if (!ftl_keep_repair_entry(ftl, i)) {
-            clear_entry(ftl, i);
+            ftl_keep_clear(ftl, i);
             continue;
         }
         ftl->keep.sequence = MAX(ftl->keep.sequence, entry->sequence);
         if (is_trimmed(ftl, ftl_keep_number(entry))) {
-            clear_entry(ftl, i);
+            ftl_keep_clear(ftl, i);
         }
     }
 }
@@ -288,8 +162,8 @@ static bool clear_older_entry(struct ftl *ftl)
     for (uint16_t i = 1; i <= ftl->config.buffer_units; i++) {
         for (uint16_t j = 0; j < i; j++) {
             if (ftl_keep_number(&entries[i]) == ftl_keep_number(&entries[j])) {
-                clear_entry(ftl,
-                            entries[i].sequence < entries[j].sequence ? i : j);
+                ftl_keep_clear(
+                    ftl, entries[i].sequence < entries[j].sequence ? i : j);
                 return true;
             }
         }
@@ -318,7 +192,7 @@ static void place_spare(struct ftl *ftl)
     if (unused == last) {
         if (!clear_older_entry(ftl)) {
             ftl->adopted.damaged++;
-            clear_entry(ftl, last);
+            ftl_keep_clear(ftl, last);
         }
         unused = find_unused_buffer(ftl);
     }
@@ -341,7 +215,7 @@ static void resolve_two(struct ftl *ftl, uint16_t index, uint16_t other)
         first->buffer = buffer;
     }
     first->marks = ftl_keep_marks(&ftl->keep.entries[0][first->buffer]);
-    clear_entry(ftl, slot->buffer);
+    ftl_keep_clear(ftl, slot->buffer);
 }
 
 /* Put the contents of an entry into the slot that has the entry's buffer. */
@@ -392,7 +266,7 @@ static bool adopt_trims_of_word(struct ftl *ftl, uint32_t number)
         uint32_t unit = first + (uint32_t)__builtin_ctz(bits);
 
         if (unit < ftl->config.logical_units && ftl->map[unit] != FTL_NOWHERE) {
-            if (!ftl_io_trim_unit(ftl, unit)) {
+            if (!ftl_trim_unit(ftl, unit)) {
                 return false;
             }
             ftl->adopted.trims++;
@@ -405,7 +279,7 @@ bool ftl_keep_step(struct ftl *ftl)
 {
     struct ftl_keep *keep = &ftl->keep;
     uint32_t before = keep->next_word;
-    uint32_t words = trim_words(ftl);
+    uint32_t words = ftl_keep_trim_words(ftl);
 
     if (keep->phase == FTL_KEEP_IN_USE) {
         return false;

@@ -10,28 +10,16 @@
  * finds, and begins again if this is another number.  If the configuration has
  * the number itself, and the flash has another one, the mount fails.
  */
-#include "storage/ftl/ftl_internal.h"
-
-#include "lib/bytes.h"
-
-enum {                      /* metadata of a page; little-endian */
-       LABEL_UNITS = 56,    /* 32 bits */
-       LABEL_INVERTED = 60, /* the same, inverted */
-       LABEL_END = 64,
-};
-_Static_assert((int)LABEL_END == (int)FTL_UNIT_META, "metadata of a page");
-
-void ftl_capacity_emit(const struct ftl *ftl, uint8_t *meta)
-{
-    put_le32(meta + LABEL_UNITS, ftl->config.logical_units);
-    put_le32(meta + LABEL_INVERTED, ~ftl->config.logical_units);
-}
+#include "storage/ftl/background.h"
+#include "storage/ftl/ftl_keep.h"
+#include "storage/ftl/pages.h"
+#include "storage/ftl/space.h"
 
 void ftl_capacity_take_page(struct ftl *ftl, const uint8_t *meta)
 {
-    uint32_t units = get_le32(meta + LABEL_UNITS);
+    uint32_t units;
 
-    if (get_le32(meta + LABEL_INVERTED) == ~units) {
+    if (ftl_capacity_parse(meta, &units)) {
         ftl->mount.has_capacity = true;
         ftl_capacity_take(ftl, units);
     }

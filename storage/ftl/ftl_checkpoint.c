@@ -20,8 +20,13 @@
  *
  * This file decides when a checkpoint is written, and writes it.
  */
+#include "storage/ftl/background.h"
 #include "storage/ftl/ftl_checkpoint.h"
 #include "storage/ftl/ftl_trace.h"
+#include "storage/ftl/map.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/rows.h"
+#include "storage/ftl/space.h"
 
 /* The only writer of the checkpoint's state. */
 static void enter_state(struct ftl *ftl, enum ftl_checkpoint_state next)
@@ -153,7 +158,7 @@ bool ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
         ftl_health_note_failure(ftl, flash->block, flash->die,
                                 request->failed_planes);
     } else if (status == FTL_FLASH_DEAD) {
-        ftl_parity_die_is_dead(ftl, flash->die);
+        ftl_dies_note_dead(ftl, flash->die);
     }
     return false;
 }
@@ -257,7 +262,7 @@ static bool close_streams(struct ftl *ftl)
             continue;
         }
         if (stream->next_row == ftl->layout.superblock_rows) {
-            ftl_superblock_close(ftl, (enum ftl_stream_id)i);
+            ftl_stream_close(ftl, (enum ftl_stream_id)i);
         } else {
             all = false;
         }
@@ -322,7 +327,7 @@ bool ftl_checkpoint_step(struct ftl *ftl)
             return true;
         }
         checkpoint->is_last = false;
-        checkpoint->is_stopped &= !ftl_io_is_waiting(ftl);
+        checkpoint->is_stopped &= !ftl_waiting_is_any(ftl);
         break;
     case FTL_CHECKPOINT_DRAINING:
         return step_drain(ftl);

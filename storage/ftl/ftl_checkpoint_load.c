@@ -12,10 +12,12 @@
  * superseded.  The scan finds the copies, trims and later contents, unless they
  * cannot be read or were lost: see ftl_mount_repair.c.
  */
-#include "storage/ftl/ftl_kinds.h"
 #include "storage/ftl/ftl_checkpoint.h"
-#include "storage/ftl/ftl_internal.h"
-#include "storage/ftl/ftl_mount.h"
+#include "storage/ftl/ftl_findings.h"
+#include "storage/ftl/ftl_kinds.h"
+#include "storage/ftl/map.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/pages.h"
 
 #include <string.h>
 

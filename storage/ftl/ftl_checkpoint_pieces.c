@@ -3,8 +3,11 @@
  * A checkpoint consists of pieces of 4096 bytes.  They hold a header, a byte
  * for each superblock, the list of planes that have failed, and the map.
  */
+#include "storage/ftl/background.h"
 #include "storage/ftl/ftl_checkpoint.h"
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/pages.h"
+#include "storage/ftl/rows.h"
+#include "storage/ftl/space.h"
 
 #include <string.h>
 
@@ -23,7 +26,7 @@ enum {                          /* the header; little-endian */
        HEADER_UNITS = 36, /* logical units of the medium, or 0 */
        HEADER_DEAD = 40,  /* ftl_dead.c; FTL_DEAD_RECORD_LEN bytes */
        HEADER_SCRUB = 80, /* ftl_scrub.c; FTL_SCRUB_RECORD_LEN bytes */
-       HEADER_START = 88, /* 32 bits: ftl_power_start() */
+       HEADER_START = 88, /* 32 bits: ftl_marker_start() */
 
        FLAG_READ_ONLY = 1,
        FLAG_HAS_MARKS = 2, /* units may have marked blocks */
@@ -83,7 +86,7 @@ static void emit_header(const struct ftl *ftl, uint8_t *to)
              (ftl_health_is_read_only(ftl) ? FLAG_READ_ONLY : 0u) |
                  (ftl->has_marks ? FLAG_HAS_MARKS : 0u) |
                  (ftl->checkpoint.is_final ? FLAG_FINAL : 0u));
-    put_le32(to + HEADER_START, ftl_power_start(ftl));
+    put_le32(to + HEADER_START, ftl_marker_start(ftl));
     ftl_dead_emit(ftl, to + HEADER_DEAD);
     ftl_scrub_emit(ftl, to + HEADER_SCRUB);
 }

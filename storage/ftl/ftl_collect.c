@@ -13,8 +13,12 @@
  * fault that makes all reads fail must not count.  If the unit still cannot be
  * read, it is given up: see ftl_move.c.
  */
-#include "storage/ftl/ftl_mount.h"
+#include "storage/ftl/background.h"
+#include "storage/ftl/ftl_findings.h"
 #include "storage/ftl/ftl_trace.h"
+#include "storage/ftl/map.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/space.h"
 
 /* How often a stuck superblock is tried again because space is needed. */
 enum { SPACE_RETRIES_MAX = 4 };
@@ -107,46 +111,12 @@ static uint32_t choose_victim(const struct ftl *ftl)
     return best;
 }
 
-void ftl_collect_move_soon(struct ftl *ftl, uint32_t superblock,
-                           enum ftl_cause cause)
-{
-    struct ftl_superblock *at = &ftl->superblocks[superblock];
-
-    if (!at->moves_soon && (at->state == FTL_SUPERBLOCK_OPEN ||
-                            at->state == FTL_SUPERBLOCK_CLOSED)) {
-        at->moves_soon = true;
-        at->cause = (uint8_t)cause;
-        ftl->collection.num_due++;
-    }
-}
-
 void ftl_collect_rest_of_suspects(struct ftl *ftl)
 {
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         if (ftl->superblocks[i].is_suspect) {
-            ftl_collect_move_soon(ftl, i, FTL_CAUSE_MOUNT);
+            ftl_due_move_soon(ftl, i, FTL_CAUSE_MOUNT);
         }
-    }
-}
-
-bool ftl_collect_has_due(const struct ftl *ftl)
-{
-    for (uint32_t i = 0;
-         ftl->collection.num_due != 0 && i < ftl->layout.superblocks; i++) {
-        if (ftl->superblocks[i].moves_soon && !ftl->superblocks[i].is_stuck) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void ftl_collect_has_moved(struct ftl *ftl, uint32_t superblock)
-{
-    struct ftl_superblock *at = &ftl->superblocks[superblock];
-
-    if (at->moves_soon) {
-        at->moves_soon = false;
-        ftl->collection.num_due--;
     }
 }
 
@@ -168,12 +138,6 @@ static uint32_t choose_due_victim(const struct ftl *ftl)
     return best;
 }
 
-static bool trims_are_durable(const struct ftl *ftl, uint32_t superblock)
-{
-    return ftl_slot_is_pool_durable(ftl, FTL_POOL_TRIM,
-                                    ftl->superblocks[superblock].trim_accepted);
-}
-
 /*
  * Whether a superblock may be erased although no space is needed.  Those that
  * may hold the cause of an error are erased only for space: a fault that
@@ -185,7 +149,7 @@ static bool is_empty(const struct ftl *ftl, uint32_t superblock)
 
     return at->valid == 0 && is_candidate(ftl, superblock) &&
            !at->is_given_up && !at->is_suspect && !at->is_stuck &&
-           trims_are_durable(ftl, superblock);
+           ftl_victim_has_durable_trims(ftl, superblock);
 }
 
 /*
@@ -269,20 +233,6 @@ bool ftl_collect_retry(struct ftl *ftl)
     return any;
 }
 
-bool ftl_collect_is_at_end(const struct ftl *ftl)
-{
-    return ftl->collection.victim != FTL_NOWHERE &&
-           ftl->collection.next_row == ftl->layout.superblock_rows &&
-           ftl->collection.reads == 0;
-}
-
-bool ftl_collect_waits_for_trims(const struct ftl *ftl)
-{
-    return ftl->state == FTL_READY && ftl_collect_is_at_end(ftl) &&
-           ftl->collection.slots == 0 &&
-           !trims_are_durable(ftl, ftl->collection.victim);
-}
-
 /*
  * Whether the copies of the victim may lack parity that is about to be
  * programmed.  Before the originals are erased, this stripe is completed.
@@ -337,7 +287,7 @@ static bool finish_victim(struct ftl *ftl)
             collection->next_row = 0;
             return true;
         }
-        if (!trims_are_durable(ftl, collection->victim) ||
+        if (!ftl_victim_has_durable_trims(ftl, collection->victim) ||
             ftl_request_reads_from(ftl, collection->victim)) {
             return false;
         }
@@ -435,7 +385,7 @@ void ftl_collect_stop(struct ftl *ftl)
 static bool victim_waits_for_space(const struct ftl *ftl)
 {
     return (ftl->waiting[FTL_POOL_MOVE].count != 0 ||
-            ftl_collect_waits_for_trims(ftl)) &&
+            ftl_victim_waits_for_trims(ftl)) &&
            ftl->streams[FTL_STREAM_MOVE].superblock == FTL_NOWHERE &&
            ftl->free_superblocks <= FTL_MOVE_LEAVES_FREE;
 }
@@ -445,7 +395,7 @@ static uint32_t find_empty(const struct ftl *ftl)
 {
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         if (ftl->superblocks[i].valid == 0 && is_candidate(ftl, i) &&
-            trims_are_durable(ftl, i)) {
+            ftl_victim_has_durable_trims(ftl, i)) {
             return i;
         }
     }

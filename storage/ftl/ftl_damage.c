@@ -11,9 +11,11 @@
  * again.  If a word of the parity sum of an open stripe is lost, its unit is
  * never rebuilt from this sum.
  */
+#include "storage/ftl/ftl_keep.h"
 #include "storage/ftl/ftl_memory.h"
-#include "storage/ftl/ftl_mount.h"
 #include "storage/ftl/ftl_phases.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/space.h"
 
 enum { ALL_BLOCKS = 0xff, WORD = 8, PI_LEN = 8 };
 
@@ -27,7 +29,7 @@ static bool find_offset(const uint8_t *memory, size_t len, const uint8_t *word,
 
 /* Record that a unit of a row is lost.  If the row was not sent yet, it is not
  * sent.  If it was sent and fails, its unit cannot be removed from the stripe's
- * sum, and ftl_damage_spoil_sum() is needed. */
+ * sum, and ftl_parity_spoil_sum() is needed. */
 static void note_row(struct ftl *ftl, uint16_t slot)
 {
     for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
@@ -82,15 +84,6 @@ static void lose_blocks(struct ftl *ftl, uint16_t buffer, uint8_t marks)
     }
 }
 
-/* Make sure that nothing is rebuilt from this unit of a sum any more. */
-static void spoil_unit(struct ftl_accumulator *sum, uint32_t index)
-{
-    if ((sum->spoilt & UINT64_C(1) << index) == 0) {
-        sum->spoilt |= UINT64_C(1) << index;
-        ftl_system_spoil(sum->system[index]);
-    }
-}
-
 /* The row with the parity of a sum may have been sent, and the controller has
  * not taken its data yet.  Spoil its unit, too. */
 static void spoil_sent_parity(struct ftl *ftl,
@@ -140,10 +133,10 @@ static bool lose_sum(struct ftl *ftl, const uint8_t *word)
         if ((sum->spoilt & UINT64_C(1) << offset) == 0) {
             spoil_sent_parity(ftl, sum, (uint32_t)offset);
         }
-        spoil_unit(sum, (uint32_t)offset);
+        ftl_parity_spoil_unit(sum, (uint32_t)offset);
         /* The stripe will have no parity in this place. */
-        ftl_collect_move_soon(ftl, sum->stripe / ftl->layout.geometry.wordlines,
-                              FTL_CAUSE_REBUILD);
+        ftl_due_move_soon(ftl, sum->stripe / ftl->layout.geometry.wordlines,
+                          FTL_CAUSE_REBUILD);
         return true;
     }
     return false;
@@ -364,18 +357,6 @@ bool ftl_note_patrolled_word(struct ftl *ftl, const uint8_t *word)
            find_offset(ftl->data, buffers * FTL_UNIT_DATA, word, &offset) &&
            is_waiting(ftl, (uint16_t)(offset / FTL_UNIT_DATA)) &&
            lose_word(ftl, word);
-}
-
-void ftl_damage_spoil_sum(struct ftl *ftl, const struct ftl_request *request,
-                          struct ftl_accumulator *sum)
-{
-    for (uint32_t i = 0; i < request->flash.num_units; i++) {
-        uint32_t index = ftl_layout_index(&ftl->layout, &request->units[i]);
-
-        if ((request->lost_units & UINT64_C(1) << i) != 0) {
-            spoil_unit(sum, index);
-        }
-    }
 }
 
 /* ---- Which units are in a sum. */

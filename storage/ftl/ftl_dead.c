@@ -13,7 +13,9 @@
  * moved because of the death.  Rows from this number on do not need the dead
  * dies.
  */
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/pages.h"
+#include "storage/ftl/space.h"
 
 #include <string.h>
 
@@ -47,7 +49,7 @@ static void take_die(struct ftl *ftl, uint32_t die)
     if (!ftl->parity.dead_dies[die]) {
         ftl->parity.num_distrusted++;
         ftl->mount.is_in_vain = true;
-        ftl_parity_die_is_dead(ftl, die);
+        ftl_dies_note_dead(ftl, die);
     }
 }
 
@@ -60,28 +62,6 @@ void ftl_dead_take(struct ftl *ftl, const uint8_t *record)
                 MAX(ftl->parity.recorded_row, get_le64(record + RECORD_ROW));
         }
     }
-}
-
-/*
- * Have the record of dead dies programmed.  A read-only medium without a free
- * superblock has no place for the record, and a flush would wait for it in
- * vain.  Such a medium no longer erases anything, so it does no harm if a later
- * start does not know that the die has died.
- */
-static void write_record(struct ftl *ftl)
-{
-    if (!ftl->is_read_only || ftl->free_superblocks != 0) {
-        ftl_health_write(ftl);
-    }
-}
-
-void ftl_dead_note(struct ftl *ftl)
-{
-    /* While a mount reads, it does not know the next row number.  It sets
-     * dead_row when it has ended. */
-    ftl->parity.dead_row =
-        ftl->state == FTL_READY ? ftl->next_row_number : UINT64_MAX;
-    write_record(ftl);
 }
 
 static bool are_all_recorded(const struct ftl *ftl)
@@ -134,11 +114,11 @@ void ftl_dead_mounted(struct ftl *ftl)
         parity->dead_row = parity->recorded_row;
     } else {
         parity->dead_row = ftl->next_row_number;
-        write_record(ftl);
+        ftl_dies_record(ftl);
     }
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         if (ftl->layout.has_parity && !is_younger(ftl, i)) {
-            ftl_collect_move_soon(ftl, i, FTL_CAUSE_REBUILD);
+            ftl_due_move_soon(ftl, i, FTL_CAUSE_REBUILD);
         }
     }
 }

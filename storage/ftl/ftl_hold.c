@@ -21,8 +21,8 @@
  * there.  If this happens several times without a success, programs are held
  * for some time, too.
  */
-#include "storage/ftl/ftl_internal.h"
 #include "storage/ftl/ftl_phases.h"
+#include "storage/ftl/ops.h"
 
 enum {
     /* Attempts of a request, or superblocks given up, before programs are held.

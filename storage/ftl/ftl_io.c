@@ -10,10 +10,15 @@
  * only if they change the same blocks.  A flush does not wait for them, because
  * a flush covers only operations that have ended.
  */
-#include "storage/ftl/ftl_kinds.h"
+#include "storage/ftl/ftl_keep.h"
 #include "storage/ftl/ftl_memory.h"
 #include "storage/ftl/ftl_short_read.h"
 #include "storage/ftl/ftl_trace.h"
+#include "storage/ftl/map.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/pages.h"
+#include "storage/ftl/space.h"
+#include "storage/ftl/top.h"
 
 #include <string.h>
 
@@ -389,12 +394,6 @@ enum progress {
     UNIT_HAS_NO_SLOT, /* it waits until something is programmed */
 };
 
-static bool is_filling(const struct ftl *ftl, uint32_t entry)
-{
-    return ftl_is_in_slot(entry) &&
-           ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING;
-}
-
 /* Read the old contents of a unit into a slot. */
 static enum progress start_fill(struct ftl *ftl, struct ftl_op *op,
                                 uint32_t number, uint32_t place)
@@ -562,7 +561,7 @@ static enum progress write_unit(struct ftl *ftl, struct ftl_op *op)
     struct part part = next_part(op);
     uint32_t entry = ftl->map[part.number];
 
-    if (is_filling(ftl, entry)) {
+    if (ftl_is_filling(ftl, entry)) {
         return UNIT_WAITS;
     }
     if (ftl_is_in_slot(entry)) {
@@ -571,7 +570,7 @@ static enum progress write_unit(struct ftl *ftl, struct ftl_op *op)
         if (ftl->slots[index].state == FTL_SLOT_WAITING) {
             /* Moves of this step may still have to fill the slot. */
             ftl_memory_run(ftl);
-            ftl_keep_renew(ftl, index, part.length != FTL_UNIT_DATA);
+            ftl_slot_renew(ftl, index, part.length != FTL_UNIT_DATA);
             write_part(ftl, op, index, &part);
             ftl_memory_run(ftl);
             ftl_keep_renewed(ftl, index);
@@ -588,30 +587,6 @@ static enum progress write_unit(struct ftl *ftl, struct ftl_op *op)
     return write_to_new_slot(ftl, op, &part, entry);
 }
 
-bool ftl_io_trim_unit(struct ftl *ftl, uint32_t number)
-{
-    uint32_t entry = ftl->map[number];
-    uint16_t page;
-
-    if (is_filling(ftl, entry)) {
-        return false;
-    }
-    /* Complete the entries of earlier writes, so that the trim is later. */
-    ftl_memory_run(ftl);
-    page = ftl_trim_touch(ftl, number);
-    if (page == FTL_LIST_END) {
-        return false;
-    }
-    ftl_keep_trim(ftl, number);
-    if (ftl_is_in_slot(entry)) {
-        ftl_slot_trim(ftl, (uint16_t)entry, page);
-    } else {
-        ftl_map_trim_place(ftl, entry);
-    }
-    ftl->map[number] = FTL_NOWHERE;
-    return true;
-}
-
 static enum progress trim_unit(struct ftl *ftl, struct ftl_op *op)
 {
     struct part part = next_part(op);
@@ -621,8 +596,8 @@ static enum progress trim_unit(struct ftl *ftl, struct ftl_op *op)
         if (part.length != FTL_UNIT_DATA) {
             return write_unit(ftl, op);
         }
-        if (!ftl_io_trim_unit(ftl, part.number)) {
-            return is_filling(ftl, entry) ? UNIT_WAITS : UNIT_HAS_NO_SLOT;
+        if (!ftl_trim_unit(ftl, part.number)) {
+            return ftl_is_filling(ftl, entry) ? UNIT_WAITS : UNIT_HAS_NO_SLOT;
         }
     }
     op->next_sector += part.length >> FTL_SECTOR_SHIFT;
@@ -707,17 +682,6 @@ bool ftl_io_end_moving(struct ftl *ftl)
 }
 
 /* ---- Flushes, and writes with FUA. */
-
-void ftl_io_raise_barriers(struct ftl *ftl)
-{
-    for (uint16_t i = ftl->barriers.head; i != FTL_LIST_END;
-         i = ftl->op_links[i].next) {
-        ftl->ops[i].barrier = ftl->accepted;
-    }
-    if (ftl->barriers.count != 0) {
-        ftl->forced = ftl->accepted;
-    }
-}
 
 static bool step_barriers(struct ftl *ftl)
 {
@@ -828,11 +792,6 @@ bool ftl_io_step(struct ftl *ftl)
     }
     (void)ftl_io_end_moving(ftl);
     return any;
-}
-
-bool ftl_io_is_waiting(const struct ftl *ftl)
-{
-    return ftl->changes.count + ftl->trims.count + ftl->barriers.count != 0;
 }
 
 bool ftl_io_refuse(struct ftl *ftl)

@@ -89,6 +89,31 @@ static inline void ftl_keep_write_trims(struct ftl *ftl, uint32_t number,
     }
 }
 
+/* ---- ftl_keep.c */
+
+/** Set the pointers into config.keep, which begins at `base`; NULL: set none.
+ * @return the size of this memory in bytes */
+size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base);
+/** Make the description invalid, so that the next start adopts nothing. */
+void ftl_keep_forget(struct ftl *ftl);
+/** Write the entry of a slot of the write buffer whose contents are complete.
+ */
+void ftl_keep_accept(struct ftl *ftl, uint16_t index);
+/** The write after ftl_slot_renew() is complete: replace the old entry. */
+void ftl_keep_renewed(struct ftl *ftl, uint16_t index);
+/** Blocks of a buffer are lost: mark them in its entry, if it has one. */
+void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks);
+/** The contents of a slot of any pool are not needed any longer: clear the
+ * entry, if the slot has one. */
+void ftl_keep_release(struct ftl *ftl, uint16_t index);
+/** Note that a logical unit is trimmed.  Call this before ftl_keep_release()
+ * for the slots of the unit. */
+void ftl_keep_trim(struct ftl *ftl, uint32_t number);
+/** Clear the entry of a buffer. */
+void ftl_keep_clear(struct ftl *ftl, uint16_t buffer);
+/** The words of a copy of the trim table. */
+uint32_t ftl_keep_trim_words(const struct ftl *ftl);
+
 /* ---- ftl_keep_repair.c */
 
 /**

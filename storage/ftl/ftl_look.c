@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What superblocks hold, for whoever looks at the drive: see ftl_look(). */
-#include "storage/ftl/ftl_internal.h"
 #include "storage/ftl/ftl_phases.h"
 
 static const char *const state_name[] = {

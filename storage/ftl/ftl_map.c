@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which places of the flash hold something that must not be lost. */
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/map.h"
 
 bool ftl_map_names(const struct ftl *ftl, uint32_t number, uint32_t place)
 {

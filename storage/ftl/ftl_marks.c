@@ -10,7 +10,7 @@
  * or had marks.  The translation layer remembers this until a wipe: a flag in
  * checkpoints says it, and a mount sees the marks of the units that it reads.
  */
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/map.h"
 
 /* The marks of a part of a unit. */
 static uint8_t part_mask(uint32_t offset, uint32_t length)

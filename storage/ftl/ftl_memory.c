@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See ftl_memory.h. */
+#include "storage/ftl/ftl_keep.h"
 #include "storage/ftl/ftl_memory.h"
 
 void ftl_memory_run_now(struct ftl *ftl)

@@ -23,10 +23,17 @@
  * reports anything else than such units, or a second dead die, makes the mount
  * fail, so that a failure is not taken for a power cut.
  */
+#include "storage/ftl/background.h"
 #include "storage/ftl/ftl_checkpoint.h"
+#include "storage/ftl/ftl_findings.h"
 #include "storage/ftl/ftl_mount.h"
 #include "storage/ftl/ftl_phases.h"
 #include "storage/ftl/ftl_trace.h"
+#include "storage/ftl/map.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/pages.h"
+#include "storage/ftl/rows.h"
+#include "storage/ftl/space.h"
 
 #include <string.h>
 
@@ -154,20 +161,6 @@ uint32_t ftl_mount_more_free(const struct ftl *ftl)
                : (FTL_SUSPECT_ROWS + wordlines - 1) / wordlines;
 }
 
-/* How many of the last rows may be torn. */
-static uint64_t count_suspect_rows(const struct ftl *ftl)
-{
-    return (uint64_t)FTL_SUSPECT_ROWS * ftl->layout.geometry.dies;
-}
-
-uint64_t ftl_mount_settle_row(const struct ftl *ftl)
-{
-    uint64_t last = ftl->mount.last_normal_row;
-
-    return MAX(last - MIN(last, count_suspect_rows(ftl)),
-               ftl->mount.checkpoint_row);
-}
-
 /* Count the valid units. @return whether all entries of the map are counted */
 static bool enter_entries(struct ftl *ftl)
 {
@@ -193,7 +186,7 @@ static bool enter_entries(struct ftl *ftl)
 static void set_superblocks(struct ftl *ftl)
 {
     uint64_t last = ftl->mount.last_normal_row;
-    uint64_t margin = count_suspect_rows(ftl);
+    uint64_t margin = ftl_mount_suspect_rows(ftl);
 
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         struct ftl_superblock *at = &ftl->superblocks[i];
@@ -304,7 +297,7 @@ static void move_rest(struct ftl *ftl)
     for (uint32_t i = 0; ftl_makes_parity(ftl) && i < ftl->layout.superblocks;
          i++) {
         if (ftl->superblocks[i].valid != 0 && may_lack_parity(ftl, i)) {
-            ftl_collect_move_soon(ftl, i, FTL_CAUSE_MOUNT);
+            ftl_due_move_soon(ftl, i, FTL_CAUSE_MOUNT);
         }
     }
 }
@@ -409,7 +402,7 @@ static void disown_failed_rows(struct ftl *ftl)
     uint32_t open = ftl->streams[FTL_STREAM_MOVE].superblock;
 
     if (open != FTL_NOWHERE && ftl->superblocks[open].has_failed_row) {
-        ftl_superblock_close(ftl, FTL_STREAM_MOVE);
+        ftl_stream_close(ftl, FTL_STREAM_MOVE);
     }
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         ftl->superblocks[i].is_own &= !ftl->superblocks[i].has_failed_row;

@@ -13,13 +13,8 @@ struct ftl_system;
 /* ---- ftl_mount.c, and the ends of requests */
 /** Begin, or begin again; no request is in progress. */
 void ftl_mount_begin(struct ftl *ftl);
-/** The planes of a block and die that may hold something. */
-uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
-                         uint32_t die);
 bool ftl_mount_probe_done(struct ftl *ftl, struct ftl_request *request,
                           enum ftl_flash_status status);
-/** Rows with larger numbers may be torn.  Valid when the scan has ended. */
-uint64_t ftl_mount_settle_row(const struct ftl *ftl);
 /** Superblocks that a mount needs for its copies: see ftl.more_free. */
 uint32_t ftl_mount_more_free(const struct ftl *ftl);
 bool ftl_mount_step(struct ftl *ftl);
@@ -33,15 +28,6 @@ bool ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
 /* ---- ftl_mount_clear.c */
 /** Go on clearing all that the mount enters. @return whether this is done */
 bool ftl_mount_clear(struct ftl *ftl);
-/**
- * Take the next part of a loop over `count` items, of which mount.next_item is
- * the next one: as many as this step may still deal with.
- * @return the end of the part; `count` when it is the last one
- */
-uint32_t ftl_mount_part(struct ftl *ftl, uint32_t count);
-/** Take `items` of those that this step may deal with. @return false when none
- * are left */
-bool ftl_mount_take(struct ftl *ftl, uint32_t items);
 
 /* ---- ftl_mount_probe.c */
 /**
@@ -50,9 +36,6 @@ bool ftl_mount_take(struct ftl *ftl, uint32_t items);
  * @return false when there is no such block
  */
 bool ftl_mount_probe_block(struct ftl *ftl, struct ftl_request *request);
-/** Whether the probes have found all planes of a block of a die erased. */
-bool ftl_mount_is_block_erased(const struct ftl *ftl, uint32_t superblock,
-                               uint32_t die);
 
 /* ---- ftl_mount_scan.c */
 /**
@@ -60,24 +43,6 @@ bool ftl_mount_is_block_erased(const struct ftl *ftl, uint32_t superblock,
  * @return false when there is no such row
  */
 bool ftl_mount_scan_row(struct ftl *ftl, struct ftl_request *request);
-/** Whether the first wordline of a die's block is erased or lost in all planes
- * that are not known to have failed, of which there are some. */
-bool ftl_mount_is_block_gone(const struct ftl *ftl, uint32_t superblock,
-                             uint32_t die);
-/** A unit that was found during the mount cannot be read. */
-void ftl_mount_ignore(struct ftl *ftl, uint32_t place);
-/**
- * How many units of other dies may be left out when a unit of a row is rebuilt.
- * There are some only if the result can be checked: the mount knows the number
- * of the row, will find it out, or knows the number of the checkpoint.
- * @param request  reads the row
- */
-uint32_t ftl_mount_most_left_out(const struct ftl *ftl,
-                                 const struct ftl_request *request,
-                                 uint32_t row);
-/** Whether a rebuilt unit has the row number that the mount knows, if any. */
-bool ftl_mount_expects_row(const struct ftl *ftl, uint32_t row,
-                           const struct ftl_system *system);
 /** The row number that most units of a row have, or 0. */
 uint64_t ftl_mount_common_number(const struct ftl *ftl,
                                  const struct ftl_request *request);

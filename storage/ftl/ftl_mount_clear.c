@@ -4,30 +4,12 @@
  * that take several steps: the map of the largest array has 20 million entries,
  * and the main loop must go on meanwhile.
  */
+#include "storage/ftl/ftl_findings.h"
 #include "storage/ftl/ftl_mount.h"
-#include "storage/ftl/ftl_internal.h"
 
 #include <string.h>
 
 /* ---- Loops that take several steps. */
-
-bool ftl_mount_take(struct ftl *ftl, uint32_t items)
-{
-    struct ftl_mount *mount = &ftl->mount;
-    bool has_any = mount->turn_left != 0;
-
-    mount->turn_left -= MIN(mount->turn_left, items);
-    return has_any;
-}
-
-uint32_t ftl_mount_part(struct ftl *ftl, uint32_t count)
-{
-    struct ftl_mount *mount = &ftl->mount;
-    uint32_t items = MIN(count - mount->next_item, mount->turn_left);
-
-    mount->turn_left -= items;
-    return mount->next_item + items;
-}
 
 /* Memory that a mount clears. */
 struct region {

@@ -3,9 +3,12 @@
  * Pages: a mount reads the latest trim pages, health pages and wear pages, one
  * after another, and applies them.
  */
+#include "storage/ftl/background.h"
 #include "storage/ftl/ftl_checkpoint.h"
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_findings.h"
 #include "storage/ftl/ftl_mount.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/pages.h"
 
 /* Whether a page is the one that the mount reads. */
 static bool is_page_good(const struct ftl *ftl,
@@ -74,7 +77,7 @@ bool ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
     }
     ftl_capacity_take_page(ftl, mount->page + FTL_UNIT_DATA);
     ftl_scrub_take_page(ftl, mount->page + FTL_UNIT_DATA);
-    ftl_trim_apply(ftl, mount->next_page - 1, mount->page,
+    ftl_page_apply(ftl, mount->next_page - 1, mount->page,
                    mount->page + FTL_UNIT_DATA);
     return false;
 }

@@ -4,19 +4,10 @@
  * blocks.  They show which blocks are erased, which superblocks have changed
  * since the last checkpoint, and where the checkpoints are.
  */
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_findings.h"
 #include "storage/ftl/ftl_mount.h"
-
-/* The planes that a mount reads: all but those that the factory has marked.  A
- * plane that has failed later is read, because it may hold contents. */
-uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
-                         uint32_t die)
-{
-    uint8_t bad =
-        ftl->factory_planes[superblock * ftl->layout.geometry.dies + die];
-
-    return (uint8_t)((BIT(ftl->layout.geometry.planes) - 1) & ~bad);
-}
+#include "storage/ftl/ops.h"
+#include "storage/ftl/space.h"
 
 bool ftl_mount_probe_block(struct ftl *ftl, struct ftl_request *request)
 {
@@ -81,7 +72,7 @@ bool ftl_mount_probe_done(struct ftl *ftl, struct ftl_request *request,
     uint32_t at = (uint32_t)flash->block * geometry->dies + flash->die;
 
     if (status == FTL_FLASH_DEAD) {
-        ftl_parity_die_is_dead(ftl, flash->die);
+        ftl_dies_note_dead(ftl, flash->die);
     } else if (status != FTL_FLASH_OK) {
         ftl->state = FTL_FAILED;
     }
@@ -95,21 +86,4 @@ bool ftl_mount_probe_done(struct ftl *ftl, struct ftl_request *request,
     }
     ftl->mount.requests--;
     return false;
-}
-
-bool ftl_mount_is_block_erased(const struct ftl *ftl, uint32_t superblock,
-                               uint32_t die)
-{
-    const struct ftl_geometry *geometry = &ftl->layout.geometry;
-    uint32_t at = superblock * geometry->dies + die;
-    uint8_t planes = ftl_mount_planes(ftl, superblock, die);
-
-    for (uint32_t plane = 0; plane < geometry->planes; plane++) {
-        if ((planes & BIT(plane)) != 0 &&
-            ftl->mount.probes[at * geometry->planes + plane] !=
-                FTL_PROBE_ERASED) {
-            return false;
-        }
-    }
-    return true;
 }

@@ -21,9 +21,9 @@
  * the unit fail.  If the place was erased, its contents had been copied before.
  * The scan has not found this copy, so the contents are lost.
  */
-#include "storage/ftl/ftl_checkpoint.h"
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_findings.h"
 #include "storage/ftl/ftl_mount.h"
+#include "storage/ftl/ops.h"
 
 #include <string.h>
 

@@ -11,8 +11,11 @@
  * collections that are cut again and again use up no space.
  */
 #include "storage/ftl/ftl_checkpoint.h"
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_findings.h"
 #include "storage/ftl/ftl_mount.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/rows.h"
+#include "storage/ftl/space.h"
 
 #include <string.h>
 
@@ -91,25 +94,6 @@ bool ftl_mount_is_unconfirmed(const struct ftl *ftl, uint32_t number)
     return ftl->mount.checkpoint_row != 0 && place != FTL_NOWHERE &&
            ftl->mount.versions[number] == ftl_checkpoint_key(ftl) &&
            !superblock_of(ftl, place)->is_known;
-}
-
-bool ftl_mount_is_block_gone(const struct ftl *ftl, uint32_t superblock,
-                             uint32_t die)
-{
-    const struct ftl_geometry *geometry = &ftl->layout.geometry;
-    uint32_t at = superblock * geometry->dies + die;
-    uint8_t planes = ftl_mount_planes(ftl, superblock, die) &
-                     (uint8_t)~ftl->failed_planes[at];
-
-    for (uint32_t plane = 0; plane < geometry->planes; plane++) {
-        uint64_t probe = ftl->mount.probes[at * geometry->planes + plane];
-
-        if ((planes & BIT(plane)) != 0 && probe != FTL_PROBE_ERASED &&
-            probe != FTL_PROBE_LOST) {
-            return false;
-        }
-    }
-    return planes != 0;
 }
 
 /*
@@ -209,52 +193,6 @@ static bool is_better(const struct ftl *ftl, uint32_t entry, uint32_t place,
     }
     return system->row <
            ftl->mount.row_numbers[ftl_place_row(&ftl->layout, other)];
-}
-
-/*
- * The mount begins again without the unit.  But if a die has died in this pass,
- * this may be why the unit cannot be read, and the scan of the next pass may be
- * able to rebuild what this one could not.  So that pass decides.
- */
-void ftl_mount_ignore(struct ftl *ftl, uint32_t place)
-{
-    if (ftl->parity.num_dead == ftl->mount.num_dead) {
-        ftl->mount.ignored[place / 8] |= (uint8_t)BIT(place % 8);
-    }
-    ftl->mount.is_in_vain = true;
-}
-
-/*
- * All units of a checkpoint have the same row number.  If one of them is
- * missing in a sum, the number of the result is 0; but if two are missing, it
- * looks right.
- */
-uint32_t ftl_mount_most_left_out(const struct ftl *ftl,
-                                 const struct ftl_request *request,
-                                 uint32_t row)
-{
-    switch ((enum ftl_request_kind)request->kind) {
-    case FTL_REQUEST_SCAN:
-    case FTL_REQUEST_REPAIR:
-        return FTL_LEFT_OUT_MAX;
-    case FTL_REQUEST_LOAD:
-        return 1;
-    case FTL_REQUEST_PAGE:
-    case FTL_REQUEST_MOVE:
-        return ftl->state == FTL_MOUNTING && ftl->mount.row_numbers[row] != 0
-                   ? FTL_LEFT_OUT_MAX
-                   : 0;
-    default:
-        return 0;
-    }
-}
-
-bool ftl_mount_expects_row(const struct ftl *ftl, uint32_t row,
-                           const struct ftl_system *system)
-{
-    uint64_t number = ftl->mount.row_numbers[row];
-
-    return ftl->state != FTL_MOUNTING || number == 0 || system->row == number;
 }
 
 /*
@@ -358,7 +296,7 @@ bool ftl_mount_note_unit(struct ftl *ftl, const struct ftl_request *request,
         note_left_out(ftl, request, index);
     }
     if (system.kind == FTL_KIND_PAD && (system.number & FTL_MARKER) != 0) {
-        ftl_power_note_marker(ftl, system.row, system.number);
+        ftl_marker_found(ftl, system.row, system.number);
     }
     if (system.kind == FTL_KIND_DATA &&
         system.number < ftl->config.logical_units) {

@@ -8,10 +8,14 @@
  * Until a host writes or trims the unit, reads of it fail, also after restarts.
  * They never return an older version.
  */
+#include "storage/ftl/background.h"
+#include "storage/ftl/ftl_findings.h"
 #include "storage/ftl/ftl_kinds.h"
-#include "storage/ftl/ftl_mount.h"
 #include "storage/ftl/ftl_phases.h"
 #include "storage/ftl/ftl_trace.h"
+#include "storage/ftl/map.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/pages.h"
 
 #include <string.h>
 
@@ -125,7 +129,7 @@ static bool give_up_unit(struct ftl *ftl, uint16_t index, uint32_t number)
 
     if (number >= ftl->config.logical_units) {
         /* DRAM has the contents of the page: write the page again. */
-        uint16_t page = ftl_trim_touch_page(ftl, number);
+        uint16_t page = ftl_page_touch(ftl, number);
 
         ftl->forced = page != FTL_LIST_END ? ftl->accepted : ftl->forced;
         return false;
@@ -175,7 +179,7 @@ static void keep_unit(struct ftl *ftl, uint16_t index)
 
     ftl->superblocks[ftl_place_superblock(&ftl->layout, place)].is_stuck |=
         ftl_map_is_valid(ftl, place);
-    ftl_collect_drop(ftl, index);
+    ftl_slot_drop_move(ftl, index);
 }
 
 /* @return the unit that is given up and is at this place, or FTL_LIST_END */
@@ -224,12 +228,6 @@ bool ftl_collect_find_lost(struct ftl *ftl)
         keep_unit(ftl, index);
     }
     return true;
-}
-
-void ftl_collect_drop(struct ftl *ftl, uint16_t index)
-{
-    ftl->collection.slots--;
-    ftl_slot_free(ftl, index);
 }
 
 bool ftl_collect_expects(const struct ftl *ftl,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Making parity over dies: see ftl_parity.h. */
 #include "storage/ftl/ftl_memory.h"
-#include "storage/ftl/ftl_phases.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/space.h"
 
 #include <string.h>
 
@@ -127,8 +128,8 @@ void ftl_parity_close(struct ftl *ftl, struct ftl_stream *stream)
     }
     if ((members & ~at->written) != 0) {
         /* It has no parity. */
-        ftl_collect_move_soon(ftl, at->stripe / ftl->layout.geometry.wordlines,
-                              FTL_CAUSE_REBUILD);
+        ftl_due_move_soon(ftl, at->stripe / ftl->layout.geometry.wordlines,
+                          FTL_CAUSE_REBUILD);
     }
     at->is_closed = true;
     stream->accumulator = NULL;
@@ -216,7 +217,7 @@ void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
 
     if (!is_programmed && ftl->superblocks[request->flash.block].has_parity) {
         /* Its stripe has no parity, or is one that cannot do without it. */
-        ftl_collect_move_soon(ftl, request->flash.block, FTL_CAUSE_REBUILD);
+        ftl_due_move_soon(ftl, request->flash.block, FTL_CAUSE_REBUILD);
     }
     if (at == NULL) {
         return;
@@ -227,53 +228,13 @@ void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
             planes &= request->failed_planes;
         }
         change_sum(ftl, at, request, planes);
-        ftl_damage_spoil_sum(ftl, request, at);
+        ftl_parity_spoil_sum(ftl, request, at);
         at->members[request->flash.die] &= (uint8_t)~planes;
     }
     if (request->parity_planes != 0) {
         at->rows--;
         release_accumulator(at);
     }
-}
-
-void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die)
-{
-    if (ftl->parity.dead_dies[die]) {
-        return;
-    }
-    ftl->parity.dead_dies[die] = true;
-    ftl->parity.num_dead++;
-    ftl_dead_note(ftl);
-    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
-        struct ftl_superblock *at = &ftl->superblocks[i];
-
-        if (ftl->layout.has_parity) {
-            ftl_collect_move_soon(ftl, i, FTL_CAUSE_REBUILD);
-        }
-        if (at->state == FTL_SUPERBLOCK_FREE) {
-            ftl_superblock_measure(ftl, i);
-            if (ftl->state == FTL_READY && !ftl_superblock_is_good(ftl, i)) {
-                ftl_superblock_enter(ftl, i, FTL_SUPERBLOCK_RETIRED);
-            }
-        }
-    }
-    ftl_complete_stripes(ftl);
-    /* What the scan could not read of the die would not be rebuilt. */
-    ftl->mount.is_in_vain |= ftl_mount_is_scanning(ftl);
-    if (ftl->state == FTL_MOUNTING &&
-        (!ftl->layout.has_parity || ftl->parity.num_dead > 1)) {
-        ftl->state = FTL_FAILED;
-    }
-}
-
-void ftl_complete_stripes(struct ftl *ftl)
-{
-    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
-        if (ftl->streams[i].superblock != FTL_NOWHERE) {
-            ftl_superblock_end(ftl, ftl->streams[i].superblock);
-        }
-    }
-    ftl->has_work = true;
 }
 
 /* The rows with parity may be on flash before other rows of the stripe are. */
@@ -290,4 +251,24 @@ bool ftl_stripes_are_complete(const struct ftl *ftl)
         }
     }
     return true;
+}
+
+void ftl_parity_spoil_unit(struct ftl_accumulator *sum, uint32_t index)
+{
+    if ((sum->spoilt & UINT64_C(1) << index) == 0) {
+        sum->spoilt |= UINT64_C(1) << index;
+        ftl_system_spoil(sum->system[index]);
+    }
+}
+
+void ftl_parity_spoil_sum(struct ftl *ftl, const struct ftl_request *request,
+                          struct ftl_accumulator *sum)
+{
+    for (uint32_t i = 0; i < request->flash.num_units; i++) {
+        uint32_t index = ftl_layout_index(&ftl->layout, &request->units[i]);
+
+        if ((request->lost_units & UINT64_C(1) << i) != 0) {
+            ftl_parity_spoil_unit(sum, index);
+        }
+    }
 }

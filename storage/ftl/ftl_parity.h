@@ -143,8 +143,15 @@ void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
                          enum ftl_flash_status status);
 /** The accumulator of a row's stripe, or NULL. */
 struct ftl_accumulator *ftl_parity_find(struct ftl *ftl, uint32_t row);
-/** A die does not answer any more: leave it out, and move what it holds. */
-void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die);
+
+/** A row was not programmed.  If words of some units were lost after the row
+ * was put together, the sum of its stripe is wrong for these units.  Make their
+ * system bytes in the sum invalid, so that nothing is rebuilt from it.
+ * @param sum  the sum of the stripe */
+void ftl_parity_spoil_sum(struct ftl *ftl, const struct ftl_request *request,
+                          struct ftl_accumulator *sum);
+/** Make sure that nothing is rebuilt from this unit of a sum any more. */
+void ftl_parity_spoil_unit(struct ftl_accumulator *sum, uint32_t index);
 
 /* ---- ftl_rescue.c: using it */
 

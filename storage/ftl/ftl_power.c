@@ -25,8 +25,12 @@
  * own into the last row of its keeper, after the pages (ftl_wipe_keep.c),
  * because it erases all other markers.
  */
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/background.h"
 #include "storage/ftl/ftl_phases.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/pages.h"
+#include "storage/ftl/rows.h"
+#include "storage/ftl/space.h"
 
 enum { SAVE_ROWS = 3 }; /* see ftl_most_saved_units() */
 
@@ -77,28 +81,6 @@ bool ftl_was_saved(const struct ftl *ftl, uint32_t start)
     return ftl->power.was_read_only ||
            (ftl->power.has_proof &&
             is_not_before(ftl->power.proof_start, start));
-}
-
-uint32_t ftl_power_start(const struct ftl *ftl)
-{
-    /* What is there when a mount begins, or when a program other than the drive
-     * writes, is of the start that the proof is of. */
-    return ftl->state == FTL_MOUNTING || ftl->config.boot == 0
-               ? ftl->power.proof_start
-               : ftl->config.boot;
-}
-
-uint32_t ftl_power_marker(const struct ftl *ftl)
-{
-    return FTL_MARKER | (ftl_power_start(ftl) & FTL_MARKER_START);
-}
-
-void ftl_power_note_marker(struct ftl *ftl, uint64_t row, uint32_t number)
-{
-    if (row > ftl->mount.marker_row) {
-        ftl->mount.marker_row = row;
-        ftl->mount.marker_start = number & FTL_MARKER_START;
-    }
 }
 
 /* Whether no request is in progress, all of the buffer is on flash, and the
@@ -164,15 +146,6 @@ static bool step_marker(struct ftl *ftl)
         any = true;
     }
     return any;
-}
-
-void ftl_power_marked(struct ftl *ftl, bool is_ok)
-{
-    ftl->power.marking--;
-    ftl->power.has_marked |= is_ok && ftl->power.phase == FTL_POWER_MARKS;
-    if (is_ok && ftl->state == FTL_MOUNTING) {
-        ftl->mount.needs_marker = false;
-    }
 }
 
 /*

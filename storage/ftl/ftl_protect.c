@@ -17,6 +17,9 @@
  * host.
  */
 #include "storage/ftl/ftl_memory.h"
+#include "storage/ftl/map.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/top.h"
 
 #include <string.h>
 

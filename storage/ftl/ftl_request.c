@@ -2,6 +2,7 @@
 /* Requests: operations of the flash, sent in the order in which they are
  * made. */
 #include "storage/ftl/ftl_kinds.h"
+#include "storage/ftl/ops.h"
 
 /* Why a request is made, unless its maker knows better. */
 static const uint8_t cause_of[FTL_REQUEST_KINDS] = {

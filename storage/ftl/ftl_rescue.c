@@ -26,10 +26,12 @@
  * The controller makes the sums.  If it finds that a word of them is lost, the
  * dies are read again: see ftl_damage.c.
  */
+#include "storage/ftl/ftl_findings.h"
 #include "storage/ftl/ftl_kinds.h"
 #include "storage/ftl/ftl_memory.h"
-#include "storage/ftl/ftl_mount.h"
 #include "storage/ftl/ftl_trace.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/space.h"
 
 #include <string.h>
 
@@ -425,7 +427,7 @@ static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
         if (is_rebuilt(ftl, rescue, i) && copy_unit(ftl, rescue, i)) {
             ftl->requests[rescue->request].num_left_out[rescue->entry[i]] =
                 rescue->num_left_out[i];
-            ftl_scrub_note_weak(ftl, rescue->flash.block, FTL_CAUSE_REBUILD);
+            ftl_reclaim_note_weak(ftl, rescue->flash.block, FTL_CAUSE_REBUILD);
             ftl->counters.rebuilt_units += !rescue->is_of_scan;
         } else {
             all = false;
@@ -574,7 +576,7 @@ static bool begin_rescue(struct ftl *ftl, struct ftl_request *request,
     struct ftl_rescue *rescue;
 
     if (*status == FTL_FLASH_DEAD) {
-        ftl_parity_die_is_dead(ftl, request->flash.die);
+        ftl_dies_note_dead(ftl, request->flash.die);
     }
     if (!is_to_be_rebuilt(ftl, request, *status)) {
         return false;
@@ -610,7 +612,7 @@ static bool continue_rescue(struct ftl *ftl, struct ftl_request *request,
     struct ftl_rescue *rescue = request->rescue;
 
     if (*status == FTL_FLASH_DEAD) {
-        ftl_parity_die_is_dead(ftl, request->flash.die);
+        ftl_dies_note_dead(ftl, request->flash.die);
     }
     add_die(ftl, rescue, request, *status);
     rescue->next_die++;
@@ -631,7 +633,7 @@ bool ftl_rescue_read_done(struct ftl *ftl, struct ftl_request *request,
     } else if (begin_rescue(ftl, request, &status)) {
         return true;
     } else if (request->kind == FTL_REQUEST_READ && status == FTL_FLASH_OK) {
-        ftl_scrub_note_read(ftl, request);
+        ftl_reclaim_note_read(ftl, request);
     }
     return ftl_kinds[request->kind].read_done(ftl, request, status);
 }

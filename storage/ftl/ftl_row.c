@@ -8,8 +8,11 @@
 #include "storage/ftl/ftl_memory.h"
 #include "storage/ftl/ftl_phases.h"
 #include "storage/ftl/ftl_trace.h"
-
-#include <string.h>
+#include "storage/ftl/map.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/pages.h"
+#include "storage/ftl/rows.h"
+#include "storage/ftl/space.h"
 
 /* The index of the row that a stream programs next, over all superblocks. */
 static uint32_t stream_row(const struct ftl *ftl,
@@ -71,11 +74,11 @@ static bool find_row(struct ftl *ftl, enum ftl_stream_id id)
 
     for (;;) {
         if (stream->superblock == FTL_NOWHERE &&
-            !ftl_superblock_open(ftl, id)) {
+            !ftl_superblock_open(ftl, id, ftl_slot_is_urgent(ftl))) {
             return false;
         }
         if (stream->next_row == ftl->layout.superblock_rows) {
-            ftl_superblock_close(ftl, id);
+            ftl_stream_close(ftl, id);
         } else if (row_planes(ftl, stream_row(ftl, stream)) == 0) {
             pass_row(ftl, stream);
         } else {
@@ -180,7 +183,7 @@ static void fill_unit(struct ftl *ftl, struct ftl_request *request,
         ftl_system_emit(
             &(struct ftl_system){
                 .kind = FTL_KIND_PAD,
-                .number = request->is_marker ? ftl_power_marker(ftl) : 0,
+                .number = request->is_marker ? ftl_marker_number(ftl) : 0,
                 .is_of_mount = ftl->state == FTL_MOUNTING,
                 .row = row_number},
             system);
@@ -188,7 +191,7 @@ static void fill_unit(struct ftl *ftl, struct ftl_request *request,
         ftl->counters.pad_units++;
     } else {
         if (ftl->slots[slot].pool == FTL_POOL_TRIM) {
-            ftl_trim_snapshot(ftl, slot, row_number);
+            ftl_page_snapshot(ftl, slot, row_number);
             ftl->counters.map_pages++;
         }
         emit_system(ftl, &ftl->slots[slot], row_number, system);
@@ -409,7 +412,7 @@ static bool program_host_row(struct ftl *ftl)
         .takes_pages = is_forced(ftl, FTL_POOL_TRIM),
     };
 
-    if (ftl_collect_waits_for_trims(ftl) &&
+    if (ftl_victim_waits_for_trims(ftl) &&
         ftl->waiting[FTL_POOL_TRIM].count != 0 && !ftl_power_is_failing(ftl)) {
         return false; /* The other stream takes the pages. */
     }
@@ -433,20 +436,20 @@ static bool program_moved_row(struct ftl *ftl)
     struct row_plan plan = {.stream = FTL_STREAM_MOVE};
 
     (void)drop_invalid_moves(ftl);
-    if (ftl_collect_waits_for_trims(ftl) &&
+    if (ftl_victim_waits_for_trims(ftl) &&
         ftl->waiting[FTL_POOL_TRIM].count != 0) {
         plan.takes_pages = ftl->streams[FTL_STREAM_HOST].rows_in_flight == 0;
         return plan.takes_pages && program_row(ftl, &plan);
     }
     return (ftl->waiting[FTL_POOL_MOVE].count >= ftl->layout.row_units ||
             (ftl->waiting[FTL_POOL_MOVE].count != 0 &&
-             ftl_collect_is_at_end(ftl))) &&
+             ftl_victim_is_at_end(ftl))) &&
            program_row(ftl, &plan);
 }
 
 bool ftl_row_save(struct ftl *ftl)
 {
-    bool any = ftl_superblock_close_ended(ftl);
+    bool any = ftl_stream_close_ended(ftl);
 
     any |= program_due_rows(ftl, FTL_STREAM_MOVE);
     do {
@@ -468,7 +471,7 @@ bool ftl_row_step(struct ftl *ftl)
     /* Garbage collection may have waited for this. */
     bool any = drop_invalid_moves(ftl);
 
-    any |= ftl_superblock_close_ended(ftl);
+    any |= ftl_stream_close_ended(ftl);
     do {
         any |= program_due_rows(ftl, FTL_STREAM_MOVE);
     } while (program_moved_row(ftl) && (any = true));
@@ -490,7 +493,7 @@ static void note_failure(struct ftl *ftl, const struct ftl_request *request,
         ftl_health_note_failure(ftl, flash->block, flash->die,
                                 request->failed_planes);
     } else if (status == FTL_FLASH_DEAD) {
-        ftl_parity_die_is_dead(ftl, flash->die);
+        ftl_dies_note_dead(ftl, flash->die);
     } else if (stream->superblock == flash->block) {
         stream->next_row = ftl->layout.superblock_rows;
     }
@@ -517,7 +520,7 @@ bool ftl_row_done(struct ftl *ftl, struct ftl_request *request,
     }
     ftl_parity_row_done(ftl, request, status);
     if (request->is_marker) {
-        ftl_power_marked(ftl, status == FTL_FLASH_OK);
+        ftl_marker_done(ftl, status == FTL_FLASH_OK);
     }
     for (uint32_t i = request->flash.num_units; i-- > 0;) {
         uint32_t index = ftl_layout_index(&ftl->layout, &request->units[i]);

@@ -17,61 +17,13 @@
  * superblock is not moved within a minute after it was opened or closed, or
  * after the start.
  */
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/background.h"
+#include "storage/ftl/map.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/pages.h"
+#include "storage/ftl/space.h"
 
-#include "lib/bytes.h"
-
-enum {
-    RECLAIM_AGE_US = 60000000,
-    RECORD_FIRST_US = 60000000, /* from the first row of a start */
-    RECORD_US = 900000000,      /* from one record to the next */
-    PAGE_POSITION = 48,         /* in the metadata of a page; 64 bits */
-};
-_Static_assert((int)PAGE_POSITION + (int)FTL_SCRUB_RECORD_LEN <=
-                   (int)FTL_UNIT_META,
-               "metadata of a page");
-
-/* A drive needs longer than its life for so many rows.  Pages of older firmware
- * have a larger number in place of the position. */
-#define POSITION_MAX (UINT64_C(1) << 56)
-
-/* Whether a unit should be programmed again elsewhere. */
-static bool is_weak(const struct ftl *ftl, const struct ftl_flash_unit *unit)
-{
-    return unit->status == FTL_UNIT_GOOD &&
-           (unit->steps != 0 || unit->wrong_bits > ftl->config.reclaim_bits);
-}
-
-void ftl_scrub_note_weak(struct ftl *ftl, uint32_t superblock,
-                         enum ftl_cause cause)
-{
-    struct ftl_superblock *at = &ftl->superblocks[superblock];
-
-    if (ftl->state == FTL_READY && !at->moves_soon &&
-        (at->state == FTL_SUPERBLOCK_OPEN ||
-         at->state == FTL_SUPERBLOCK_CLOSED) &&
-        ftl->now_us >= at->used_us + RECLAIM_AGE_US) {
-        ftl_superblock_end(ftl, superblock);
-        ftl_collect_move_soon(ftl, superblock, cause);
-        ftl->counters.reclaimed++;
-    }
-}
-
-void ftl_scrub_note_read(struct ftl *ftl, const struct ftl_request *request)
-{
-    if (ftl->config.reclaim_bits == 0) {
-        return;
-    }
-    for (uint32_t i = 0; i < request->flash.num_units; i++) {
-        if (is_weak(ftl, &request->units[i])) {
-            ftl_scrub_note_weak(ftl, request->flash.block,
-                                request->kind == FTL_REQUEST_SCRUB
-                                    ? FTL_CAUSE_SCRUB
-                                    : FTL_CAUSE_DISTURB);
-            return;
-        }
-    }
-}
+enum { RECORD_FIRST_US = 60000000 }; /* from the first row of a start */
 
 /* Read the valid units of a row. @return false when there are none */
 static bool read_row(struct ftl *ftl, uint32_t row)
@@ -103,20 +55,20 @@ bool ftl_scrub_done(struct ftl *ftl, struct ftl_request *request,
 {
     ftl->scrub.is_reading = false;
     if (status == FTL_FLASH_DEAD) {
-        ftl_parity_die_is_dead(ftl, request->flash.die);
+        ftl_dies_note_dead(ftl, request->flash.die);
         return false;
     }
     if (status != FTL_FLASH_OK) {
         return false;
     }
-    ftl_scrub_note_read(ftl, request);
+    ftl_reclaim_note_read(ftl, request);
     for (uint32_t i = 0; i < request->flash.num_units; i++) {
         uint32_t place = request->row * ftl->layout.row_units +
                          ftl_layout_index(&ftl->layout, &request->units[i]);
 
         if (request->units[i].status != FTL_UNIT_GOOD &&
             ftl_map_is_valid(ftl, place)) {
-            ftl_scrub_note_weak(ftl, request->flash.block, FTL_CAUSE_SCRUB);
+            ftl_reclaim_note_weak(ftl, request->flash.block, FTL_CAUSE_SCRUB);
             return false;
         }
     }
@@ -124,36 +76,6 @@ bool ftl_scrub_done(struct ftl *ftl, struct ftl_request *request,
 }
 
 /* ---- The position. */
-
-void ftl_scrub_emit(const struct ftl *ftl, uint8_t *record)
-{
-    put_le64(record, ftl->scrub.next_row);
-}
-
-void ftl_scrub_emit_page(struct ftl *ftl, uint8_t *meta)
-{
-    struct ftl_scrub *scrub = &ftl->scrub;
-
-    ftl_scrub_emit(ftl, meta + PAGE_POSITION);
-    scrub->recorded_row = scrub->next_row;
-    scrub->record_us = ftl->now_us + RECORD_US;
-}
-
-void ftl_scrub_take(struct ftl *ftl, const uint8_t *record)
-{
-    struct ftl_scrub *scrub = &ftl->scrub;
-    uint64_t row = get_le64(record);
-
-    if (row <= POSITION_MAX) {
-        scrub->next_row = MAX(scrub->next_row, row);
-        scrub->recorded_row = scrub->next_row;
-    }
-}
-
-void ftl_scrub_take_page(struct ftl *ftl, const uint8_t *meta)
-{
-    ftl_scrub_take(ftl, meta + PAGE_POSITION);
-}
 
 /* Have a wear page written if no page has had the position for a while.  A
  * read-only medium moves nothing, so it does not need the position. */
@@ -169,7 +91,7 @@ static void record_position(struct ftl *ftl)
     if (ftl->now_us >= scrub->record_us && !ftl->is_read_only &&
         scrub->next_row != scrub->recorded_row) {
         /* If no slot is free, this is tried again after the next row. */
-        (void)!ftl_trim_touch_page(ftl, wear_page);
+        (void)!ftl_page_touch(ftl, wear_page);
     }
 }
 

@@ -12,9 +12,9 @@
  * that is valid, never erases what a power cut may need, and does not depend on
  * the write buffer.
  */
+#include "storage/ftl/ftl_keep.h"
 #include "storage/ftl/ftl_memory.h"
-
-#include <string.h>
+#include "storage/ftl/map.h"
 
 uint16_t ftl_slot_take(struct ftl *ftl, enum ftl_pool pool, uint32_t number)
 {
@@ -234,7 +234,7 @@ void ftl_slot_not_programmed(struct ftl *ftl, uint16_t index)
     uint16_t follower;
 
     if (slot->must_be_read) {
-        ftl_collect_drop(ftl, index);
+        ftl_slot_drop_move(ftl, index);
         return;
     }
     if (slot->pool == FTL_POOL_MOVE) {
@@ -260,7 +260,7 @@ void ftl_slot_not_programmed(struct ftl *ftl, uint16_t index)
         ftl->slots[follower].old_place = slot->old_place;
         inherit_age(ftl, follower, slot->accepted);
     } else if (slot->is_trimmed) {
-        ftl_io_raise_barriers(ftl); /* They wait for the trim. */
+        ftl_waiting_raise_barriers(ftl); /* They wait for the trim. */
     }
     discard_slot(ftl, index);
 }
@@ -286,4 +286,31 @@ bool ftl_slot_is_durable(const struct ftl *ftl, uint64_t accepted)
 {
     return ftl_slot_is_pool_durable(ftl, FTL_POOL_HOST, accepted) &&
            ftl_slot_is_pool_durable(ftl, FTL_POOL_TRIM, accepted);
+}
+
+void ftl_slot_renew(struct ftl *ftl, uint16_t index, bool keeps_data)
+{
+    struct ftl_slot *slot = &ftl->slots[index];
+    uint16_t before = slot->buffer;
+    const uint8_t *data = ftl_slot_data(ftl, index);
+    const uint8_t *meta = ftl_slot_meta(ftl, index);
+
+    slot->buffer = ftl->keep.spare;
+    ftl->keep.spare = before;
+    if (!keeps_data) {
+        ftl_slot_clear_meta(ftl, index);
+        return;
+    }
+    ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_data(ftl, index), data,
+                    FTL_UNIT_DATA);
+    ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_meta(ftl, index), meta,
+                    FTL_UNIT_META);
+    /* If the controller finds a lost word, the word's block is marked now. */
+    ftl_memory_run(ftl);
+}
+
+void ftl_slot_drop_move(struct ftl *ftl, uint16_t index)
+{
+    ftl->collection.slots--;
+    ftl_slot_free(ftl, index);
 }

@@ -14,7 +14,11 @@
  * a row would be older than the page, and it is not known whether the row will
  * be there after a power cut.
  */
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_keep.h"
+#include "storage/ftl/ftl_memory.h"
+#include "storage/ftl/map.h"
+#include "storage/ftl/pages.h"
+#include "storage/ftl/space.h"
 
 #include <string.h>
 
@@ -26,58 +30,10 @@ enum {                /* metadata of a page; little-endian */
        PAGE_REST = 16,
 };
 
-uint16_t ftl_trim_touch_page(struct ftl *ftl, uint32_t page)
-{
-    uint32_t entry = ftl->map[page];
-    uint16_t index;
-
-    if (ftl_is_in_slot(entry) &&
-        ftl->slots[(uint16_t)entry].state == FTL_SLOT_WAITING) {
-        return (uint16_t)entry;
-    }
-    index = ftl_slot_take(ftl, FTL_POOL_TRIM, page);
-    if (index == FTL_LIST_END) {
-        uint16_t oldest = ftl->waiting[FTL_POOL_TRIM].head;
-
-        if (oldest != FTL_LIST_END) {
-            ftl->forced = MAX(ftl->forced, ftl->slots[oldest].accepted);
-        }
-        return FTL_LIST_END;
-    }
-    if (ftl_is_in_slot(entry)) {
-        ftl->slots[index].follows = (uint16_t)entry;
-    } else if (ftl_is_place(entry)) {
-        ftl->slots[index].old_place = entry;
-    }
-    ftl_slot_accept(ftl, index);
-    return index;
-}
-
-/*
- * If pages cannot be read that the checkpoint names, only the checkpoint has
- * the trims and failures that they say.
- */
-bool ftl_trim_restore_step(struct ftl *ftl)
-{
-    if (!ftl->mount.has_lost_pages) {
-        return false;
-    }
-    for (uint32_t i = ftl->config.logical_units; i < ftl->entries; i++) {
-        if (ftl->map[i] == FTL_NOWHERE &&
-            ftl_trim_touch_page(ftl, i) == FTL_LIST_END) {
-            return false;
-        }
-    }
-    ftl->forced = ftl->accepted;
-    ftl->mount.has_lost_pages =
-        !ftl_slot_is_pool_durable(ftl, FTL_POOL_TRIM, ftl->accepted);
-    return !ftl->mount.has_lost_pages;
-}
-
 uint16_t ftl_trim_touch(struct ftl *ftl, uint32_t number)
 {
-    return ftl_trim_touch_page(ftl, ftl->config.logical_units +
-                                        number / FTL_TRIM_UNITS);
+    return ftl_page_touch(ftl,
+                          ftl->config.logical_units + number / FTL_TRIM_UNITS);
 }
 
 /* Whether a power cut at this time leaves contents of a unit. */
@@ -90,7 +46,7 @@ static bool has_contents(const struct ftl *ftl, uint32_t number)
                : entry != FTL_NOWHERE;
 }
 
-static void snapshot_trims(struct ftl *ftl, uint16_t index, uint64_t row)
+void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
 {
     uint32_t page = ftl->slots[index].number - ftl->config.logical_units;
     uint32_t first = page * FTL_TRIM_UNITS;
@@ -109,22 +65,6 @@ static void snapshot_trims(struct ftl *ftl, uint16_t index, uint64_t row)
     put_le64(meta + PAGE_ROW, row);
     put_le64(meta + PAGE_LOST, lost_row != 0 ? lost_row : UINT64_MAX);
     memset(meta + PAGE_REST, 0xff, FTL_UNIT_META - PAGE_REST);
-}
-
-void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
-{
-    uint32_t page = ftl->slots[index].number - ftl->config.logical_units;
-
-    if (page < ftl->trim_pages) {
-        snapshot_trims(ftl, index, row);
-    } else if (page < ftl->trim_pages + ftl->health_pages) {
-        ftl_health_snapshot(ftl, index);
-    } else {
-        ftl_wear_snapshot(ftl, page - ftl->trim_pages - ftl->health_pages,
-                          index);
-    }
-    ftl_capacity_emit(ftl, ftl_slot_meta(ftl, index));
-    ftl_scrub_emit_page(ftl, ftl_slot_meta(ftl, index));
 }
 
 /* The contents of a unit are lost. */
@@ -174,8 +114,8 @@ static void apply_trim(struct ftl *ftl, uint32_t number, bool has_contents,
     }
 }
 
-static void apply_trims(struct ftl *ftl, uint32_t page, const uint8_t *data,
-                        const uint8_t *meta)
+void ftl_trim_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
+                    const uint8_t *meta)
 {
     uint32_t first = page * FTL_TRIM_UNITS;
     uint32_t count =
@@ -190,14 +130,26 @@ static void apply_trims(struct ftl *ftl, uint32_t page, const uint8_t *data,
     }
 }
 
-void ftl_trim_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
-                    const uint8_t *meta)
+bool ftl_trim_unit(struct ftl *ftl, uint32_t number)
 {
-    if (page < ftl->trim_pages) {
-        apply_trims(ftl, page, data, meta);
-    } else if (page < ftl->trim_pages + ftl->health_pages) {
-        ftl_health_apply(ftl, page - ftl->trim_pages, data, meta);
-    } else {
-        ftl_wear_apply(ftl, page - ftl->trim_pages - ftl->health_pages, data);
+    uint32_t entry = ftl->map[number];
+    uint16_t page;
+
+    if (ftl_is_filling(ftl, entry)) {
+        return false;
     }
+    /* Complete the entries of earlier writes, so that the trim is later. */
+    ftl_memory_run(ftl);
+    page = ftl_trim_touch(ftl, number);
+    if (page == FTL_LIST_END) {
+        return false;
+    }
+    ftl_keep_trim(ftl, number);
+    if (ftl_is_in_slot(entry)) {
+        ftl_slot_trim(ftl, (uint16_t)entry, page);
+    } else {
+        ftl_map_trim_place(ftl, entry);
+    }
+    ftl->map[number] = FTL_NOWHERE;
+    return true;
 }

@@ -7,66 +7,20 @@
  * does the host's stream, but it leaves out those whose count is larger than
  * the smallest one by more than a quarter of the bound below.  The superblock
  * that it finds was usually erased a short time ago, and is_reused_soon() in
- * ftl_superblock.c says why this saves CPU time.
+ * ftl_erase.c says why this saves CPU time.
  *
  * A superblock whose units are never overwritten would not be erased at all.
  * So when the counts differ by more than a bound, the contents of the
  * superblock with the smallest count are moved.
  *
- * Wear pages hold the counts, 32 bits for each superblock.  They are written
- * like trim pages, once for several erasures.  If power fails before they
- * are written, the counts are a bit too small, which does no harm.
+ * The counts are recorded in wear pages (ftl_wear_pages.c).
  */
-#include "storage/ftl/ftl_internal.h"
-
-#include <string.h>
-
-#include "lib/bytes.h"
+#include "storage/ftl/space.h"
 
 enum {
-    COUNT_BYTES = 4,
-    PAGE_COUNTS = FTL_UNIT_DATA / COUNT_BYTES,
-    ERASURES_PER_WRITE = 16, /* of a superblock of the page */
-    COUNT_MAX = 1 << 24,     /* more than any flash can take */
+    COUNT_MAX = 1 << 24, /* more than any flash can take */
     REUSE_PART = 4,
 };
-
-uint32_t ftl_wear_pages(const struct ftl_layout *layout)
-{
-    return (layout->superblocks + PAGE_COUNTS - 1) / PAGE_COUNTS;
-}
-
-static uint32_t page_end(const struct ftl *ftl, uint32_t page)
-{
-    return MIN((page + 1) * PAGE_COUNTS, ftl->layout.superblocks);
-}
-
-void ftl_wear_emit(const struct ftl *ftl, uint32_t page, uint8_t *data,
-                   uint8_t *meta)
-{
-    memset(data, 0, FTL_UNIT_DATA);
-    for (uint32_t i = page * PAGE_COUNTS; i < page_end(ftl, page); i++) {
-        put_le32(data + i % PAGE_COUNTS * COUNT_BYTES, ftl->wear[i]);
-    }
-    memset(meta, 0xff, FTL_UNIT_META);
-}
-
-void ftl_wear_snapshot(struct ftl *ftl, uint32_t page, uint16_t index)
-{
-    ftl_wear_emit(ftl, page, ftl_slot_data(ftl, index),
-                  ftl_slot_meta(ftl, index));
-}
-
-void ftl_wear_apply(struct ftl *ftl, uint32_t page, const uint8_t *data)
-{
-    for (uint32_t i = page * PAGE_COUNTS; i < page_end(ftl, page); i++) {
-        uint32_t count = get_le32(data + i % PAGE_COUNTS * COUNT_BYTES);
-
-        if (count <= COUNT_MAX) {
-            ftl->wear[i] = MAX(ftl->wear[i], count);
-        }
-    }
-}
 
 /*
  * If the counts differ too much, have the superblock with the smallest count
@@ -78,7 +32,7 @@ static void move_coldest(struct ftl *ftl)
     uint32_t coldest = FTL_NOWHERE;
     uint32_t most = 0;
 
-    if (ftl_collect_has_due(ftl)) {
+    if (ftl_due_has_any(ftl)) {
         return;
     }
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
@@ -92,7 +46,7 @@ static void move_coldest(struct ftl *ftl)
     if (coldest != FTL_NOWHERE &&
         ftl->levelling->is_due(ftl->wear[coldest], most,
                                ftl->config.wear_spread)) {
-        ftl_collect_move_soon(ftl, coldest, FTL_CAUSE_LEVEL);
+        ftl_due_move_soon(ftl, coldest, FTL_CAUSE_LEVEL);
         ftl->counters.levelled++;
     }
 }
@@ -104,27 +58,6 @@ void ftl_wear_note_erasure(struct ftl *ftl, uint32_t superblock)
     if (ftl->state == FTL_READY) {
         move_coldest(ftl);
     }
-}
-
-bool ftl_wear_step(struct ftl *ftl)
-{
-    bool any = false;
-
-    if (ftl->wear_changes < ERASURES_PER_WRITE) {
-        return false;
-    }
-    while (ftl->next_wear_page < ftl->wear_pages) {
-        if (ftl_trim_touch_page(ftl, ftl->config.logical_units +
-                                         ftl->trim_pages + ftl->health_pages +
-                                         ftl->next_wear_page) == FTL_LIST_END) {
-            return any;
-        }
-        ftl->next_wear_page++;
-        any = true;
-    }
-    ftl->next_wear_page = 0;
-    ftl->wear_changes = 0;
-    return true;
 }
 
 /* The largest count with which the host's stream takes a superblock again that

@@ -12,9 +12,13 @@
  * A die that had died before this start, and answers again, is erased like the
  * others, but stays unused after the wipe.
  */
+#include "storage/ftl/ftl_keep.h"
 #include "storage/ftl/ftl_phases.h"
 #include "storage/ftl/ftl_trace.h"
 #include "storage/ftl/ftl_wipe_keep.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/space.h"
+#include "storage/ftl/top.h"
 
 #include <string.h>
 

@@ -11,8 +11,12 @@
  * After the pages, the keeper holds a marker (ftl_power.c), because a wipe
  * leaves nothing that capacitors would have had to save.
  */
-#include "storage/ftl/ftl_internal.h"
 #include "storage/ftl/ftl_wipe_keep.h"
+#include "storage/ftl/map.h"
+#include "storage/ftl/ops.h"
+#include "storage/ftl/pages.h"
+#include "storage/ftl/rows.h"
+#include "storage/ftl/space.h"
 
 /* The marker is programmed like a page. */
 static uint32_t count_pages(const struct ftl *ftl)
@@ -92,7 +96,7 @@ static void add_page(struct ftl *ftl, struct ftl_request *request,
     struct ftl_system names = {.kind = FTL_KIND_PAD, .row = wipe->row_number};
 
     if (page + 1 == count_pages(ftl)) {
-        names.number = ftl_power_marker(ftl);
+        names.number = ftl_marker_number(ftl);
         wipe->pages_in_flight++;
     } else if (page < count_pages(ftl)) {
         emit_page(ftl, page, slot);

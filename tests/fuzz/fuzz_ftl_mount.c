@@ -21,6 +21,7 @@
 
 #include "storage/ftl/ftl_keep.h"
 #include "storage/ftl/ftl_layout.h"
+#include "storage/ftl/pages.h"
 #include "lib/bytes.h"
 #include "tests/ftl_moves.h"
 

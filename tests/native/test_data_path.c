@@ -10,6 +10,7 @@
 
 #include "firmware/drivers/ecc.h"
 #include "storage/ftl/ftl_keep.h"
+#include "storage/ftl/map.h"
 #include "nvmeof/wire/cqe.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/map.h"
 #include "firmware/hal/time.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/log.h"

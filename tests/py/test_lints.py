@@ -116,6 +116,12 @@ def test_entries_of_circles_may_not_grow_and_end_when_they_are_not_needed(
     assert [line.split(": ")[0] for line in lines] == ["grown"]
 
 
+def test_a_directory_that_was_clean_may_have_no_circle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_circles, "CLEAN", ("pairs", "grown"))
+    lines = check_circles.unclean({"pairs": 2, "grown": 3, "listed": 9})
+    assert [line.split(": ")[0] for line in lines] == ["grown"]
+
+
 def test_links_to_missing_files_and_headings_are_dead(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_docs, "ROOT", tmp_path)

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/space.h"
 #include "tests/unit/storage/ftl/ftl_bed.h"
 
 enum { DIES = 8, ROUNDS_MAX = 10000 };
@@ -82,7 +83,7 @@ static void test_garbage_collection_keeps_all_dies_busy(void **state)
     (void)state;
     for (uint32_t i = 0; i < config.geometry.blocks; i++) {
         if (bed->ftl->superblocks[i].valid != 0) {
-            ftl_collect_move_soon(bed->ftl, i, FTL_CAUSE_LEVEL);
+            ftl_due_move_soon(bed->ftl, i, FTL_CAUSE_LEVEL);
         }
     }
     bed->ftl->has_work = true;

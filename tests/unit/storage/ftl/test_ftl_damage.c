@@ -16,6 +16,7 @@
 #include "storage/ftl/ftl_checkpoint.h"
 #include "storage/ftl/ftl_internal.h"
 #include "storage/ftl/ftl_phases.h"
+#include "storage/ftl/map.h"
 #include "lib/random.h"
 #include "tests/unit/storage/ftl/ftl_faults.h"
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/space.h"
 #include "tests/unit/storage/ftl/ftl_faults.h"
 
 enum { DEAD_DIE = 2 };
@@ -573,7 +574,7 @@ static void test_of_a_half_erased_superblock_the_copies_count(void **state)
         bed->after_event = cut_erasure;
         for (uint32_t j = 0; cuts != ERASURES; j++) {
             assert_int_not_equal(j, bed->ftl->layout.superblocks);
-            ftl_collect_move_soon(bed->ftl, j, FTL_CAUSE_LEVEL);
+            ftl_due_move_soon(bed->ftl, j, FTL_CAUSE_LEVEL);
             bed->ftl->has_work = true;
             bed_settle(bed);
         }
@@ -795,7 +796,7 @@ static void test_a_superblock_without_a_die_is_not_half_erased(void **state)
     bed->after_event = check_originals_of_victim;
     for (uint32_t i = 0; i < GONE_BLOCKS; i++) {
         memcpy(moved.map, bed->ftl->map, bed->units * sizeof(moved.map[0]));
-        ftl_collect_move_soon(bed->ftl, i, FTL_CAUSE_LEVEL);
+        ftl_due_move_soon(bed->ftl, i, FTL_CAUSE_LEVEL);
         bed->ftl->has_work = true;
         bed_settle(bed);
     }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/space.h"
 #include "tests/unit/storage/ftl/ftl_faults.h"
 
 enum {
@@ -170,8 +171,8 @@ static void test_what_could_not_be_rebuilt_for_an_error_is_not_lost(
     bed->ctx = &errors;
     bed->after_event = fail_rescues;
     for (uint32_t i = 0; i < bed->ftl->layout.superblocks; i++) {
-        ftl_collect_move_soon(bed->ftl, superblock, FTL_CAUSE_LEVEL);
-        ftl_collect_move_soon(bed->ftl, i, FTL_CAUSE_LEVEL);
+        ftl_due_move_soon(bed->ftl, superblock, FTL_CAUSE_LEVEL);
+        ftl_due_move_soon(bed->ftl, i, FTL_CAUSE_LEVEL);
         bed->ftl->has_work = true;
         bed_settle(bed);
     }

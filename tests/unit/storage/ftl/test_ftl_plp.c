@@ -18,6 +18,8 @@
 #include <cmocka.h>
 
 #include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/rows.h"
+#include "storage/ftl/space.h"
 #include "lib/random.h"
 #include "tests/unit/storage/ftl/ftl_faults.h"
 

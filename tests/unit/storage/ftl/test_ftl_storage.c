@@ -15,6 +15,8 @@
 #include <cmocka.h>
 
 #include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/map.h"
+#include "storage/ftl/ops.h"
 #include "lib/random.h"
 #include "tests/nand_disk.h"
 #include "tests/unit/storage/ftl/ftl_faults.h"

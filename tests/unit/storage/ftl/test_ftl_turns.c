@@ -21,6 +21,7 @@
 
 #include "storage/ftl/ftl_checkpoint.h"
 #include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/space.h"
 #include "tests/ftl_moves.h"
 #include "tests/test_fixture.h"
 
@@ -496,7 +497,7 @@ static void test_no_step_that_gives_units_up_searches_the_whole_map(
     assert_int_equal(ftl->superblocks[superblock].state, FTL_SUPERBLOCK_CLOSED);
     damage_rows(superblock, 0, ROWS);
     ftl->superblocks[superblock].retries = FTL_STUCK_RETRIES;
-    ftl_collect_move_soon(ftl, superblock, FTL_CAUSE_SCRUB);
+    ftl_due_move_soon(ftl, superblock, FTL_CAUSE_SCRUB);
     ftl->has_work = true;
     settle_flash();
     flush_writes();

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The start of the translation layer, and its memory. */
+#include "storage/ftl/background.h"
+#include "storage/ftl/ftl_checkpoint.h"
+#include "storage/ftl/ftl_keep.h"
+#include "storage/ftl/ftl_mount.h"
+#include "storage/ftl/pages.h"
+
+#include <string.h>
+
+enum { MEMORY_ALIGN = 64 };
+
+/* Hand out the next part of the owner's memory; `base` NULL: only count. */
+static void *carve_memory(uint8_t *base, size_t *used, size_t len)
+{
+    size_t at = *used;
+
+    *used += (len + MEMORY_ALIGN - 1) & ~(size_t)(MEMORY_ALIGN - 1);
+    return base == NULL ? NULL : base + at;
+}
+
+/* `base` NULL: only count. */
+#define CARVE(used, member, count)                                             \
+    ftl->member = carve_memory(base, used, (count) * sizeof(*ftl->member))
+
+/* The memory of the sums of stripes, and of what rebuilds units. */
+static void divide_parity(struct ftl *ftl, uint8_t *base, size_t *used)
+{
+    const struct ftl_layout *layout = &ftl->layout;
+    size_t units = layout->row_units;
+
+    CARVE(used, parity.dead_dies, (size_t)layout->geometry.dies);
+    CARVE(used, parity.recorded_dies, (size_t)layout->geometry.dies);
+    if (layout->has_parity) {
+        for (unsigned int i = 0; i < FTL_ACCUMULATORS; i++) {
+            CARVE(used, parity.accumulators[i].members,
+                  (size_t)layout->geometry.dies);
+            CARVE(used, parity.accumulators[i].data, units * FTL_UNIT_DATA);
+            CARVE(used, parity.accumulators[i].meta, units * FTL_UNIT_META);
+            CARVE(used, parity.accumulators[i].system, units);
+        }
+        for (unsigned int i = 0; i < FTL_RESCUES; i++) {
+            CARVE(used, parity.rescues[i].members,
+                  (size_t)layout->geometry.dies);
+            CARVE(used, parity.rescues[i].data, units * FTL_UNIT_DATA);
+            CARVE(used, parity.rescues[i].meta, units * FTL_UNIT_META);
+            CARVE(used, parity.rescues[i].system, units);
+            CARVE(used, parity.rescues[i].read_data, units * FTL_UNIT_DATA);
+            CARVE(used, parity.rescues[i].read_meta, units * FTL_UNIT_META);
+            CARVE(used, parity.rescues[i].read_system, units);
+        }
+    }
+}
+
+/* Divide the memory, or count its bytes. */
+static size_t divide_memory(struct ftl *ftl, uint8_t *base)
+{
+    const struct ftl_config *config = &ftl->config;
+    const struct ftl_layout *layout = &ftl->layout;
+    size_t planes = (size_t)layout->superblocks * layout->geometry.dies;
+    size_t units = layout->row_units;
+    size_t used = 0;
+
+    (void)carve_memory(base, &used, sizeof(*ftl));
+    /* A wipe keeps the contents of these arrays for the start after it, which
+     * may have another capacity.  So they come before all arrays whose size
+     * depends on the capacity. */
+    CARVE(&used, factory_planes, planes);
+    CARVE(&used, wiped_failed, planes);
+    CARVE(&used, wiped_wear, (size_t)layout->superblocks);
+    CARVE(&used, map, (size_t)ftl->entries);
+    CARVE(&used, valid, (size_t)layout->places / 8 + 1);
+    CARVE(&used, lost_rows, (size_t)ftl->trim_pages);
+    CARVE(&used, failed_planes, planes);
+    CARVE(&used, bad_planes, planes);
+    CARVE(&used, health_changed, (size_t)ftl->health_pages);
+    CARVE(&used, wear, (size_t)layout->superblocks);
+    CARVE(&used, superblocks, (size_t)layout->superblocks);
+    CARVE(&used, slots, (size_t)ftl->num_slots);
+    CARVE(&used, pad, (size_t)FTL_UNIT_DATA);
+    CARVE(&used, wait_links, (size_t)ftl->num_slots);
+    CARVE(&used, dirty_links, (size_t)ftl->num_slots);
+    CARVE(&used, requests, (size_t)config->num_requests);
+    CARVE(&used, request_links, (size_t)config->num_requests);
+    CARVE(&used, ops, (size_t)config->num_ops);
+    CARVE(&used, op_links, (size_t)config->num_ops);
+    CARVE(&used, mount.versions, (size_t)ftl->entries);
+    CARVE(&used, mount.row_numbers,
+          (size_t)layout->superblocks * layout->superblock_rows);
+    CARVE(&used, mount.probes, planes * layout->geometry.planes);
+    CARVE(&used, checkpoint.table, (size_t)layout->superblocks);
+    CARVE(&used, checkpoint.planes, planes);
+    CARVE(&used, checkpoint.is_taken,
+          (size_t)ftl_checkpoint_pieces(ftl) / 8 + 1);
+    CARVE(&used, checkpoint.data,
+          (size_t)ftl_checkpoint_rows(layout) * units * FTL_UNIT_DATA);
+    CARVE(&used, mount.used_planes, planes);
+    CARVE(&used, mount.partial_planes, planes);
+    CARVE(&used, mount.ignored, (size_t)layout->places / 8 + 1);
+    CARVE(&used, mount.unreadable, (size_t)layout->places / 8 + 1);
+    CARVE(&used, mount.page, (size_t)FTL_UNIT_DATA + FTL_UNIT_META);
+    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+        CARVE(&used, streams[i].die_rows, (size_t)layout->geometry.dies);
+    }
+    divide_parity(ftl, base, &used);
+    return used;
+}
+#undef CARVE
+
+/* What follows from the configuration. @return false when it does not fit */
+static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
+{
+    ftl->config = *config;
+    if (config->trace == NULL) {
+        ftl->config.trace = &trace_off;
+    }
+    ftl->victims = ftl_find_victim_policy(config->victims);
+    ftl->levelling = ftl_find_levelling_policy(config->levelling);
+    if (ftl->victims == NULL || ftl->levelling == NULL ||
+        !ftl_layout_init(&ftl->layout, &config->geometry) ||
+        config->logical_units == 0 ||
+        config->logical_units > ftl_most_units(config) ||
+        config->buffer_units < 2 * ftl->layout.row_units ||
+        config->num_ops == 0 || config->num_requests == 0) {
+        return false;
+    }
+    ftl_set_entries(ftl);
+    ftl->kept_requests = MIN(config->num_requests / 2U,
+                             (uint32_t)FTL_STREAMS * config->geometry.dies +
+                                 (uint32_t)FTL_CHECKPOINT_ROWS);
+    return ftl->num_slots < FTL_LIST_END &&
+           config->num_requests < FTL_LIST_END &&
+           config->num_ops < FTL_LIST_END;
+}
+
+bool ftl_checkpoint_fits(const struct ftl_config *config)
+{
+    struct ftl ftl;
+
+    ftl.config = *config;
+    if (!ftl_layout_init(&ftl.layout, &config->geometry)) {
+        return false;
+    }
+    ftl_set_entries(&ftl);
+    return ftl_checkpoint_pieces(&ftl) <=
+           ftl_layout_least_capacity(&ftl.layout);
+}
+
+size_t ftl_bytes(const struct ftl_config *config)
+{
+    struct ftl ftl;
+
+    return set_sizes(&ftl, config) ? divide_memory(&ftl, NULL) : 0;
+}
+
+size_t ftl_keep_bytes(const struct ftl_config *config)
+{
+    struct ftl ftl;
+
+    return set_sizes(&ftl, config) ? ftl_keep_divide(&ftl, NULL) : 0;
+}
+
+static void init_lists(struct ftl *ftl)
+{
+    ftl_init_slots(ftl);
+    ftl_list_init(&ftl->free_requests, ftl->request_links);
+    ftl_list_init(&ftl->unsent, ftl->request_links);
+    ftl_list_init(&ftl->held, ftl->request_links);
+    ftl_list_init(&ftl->parity.waiting, ftl->request_links);
+    for (uint16_t i = 0; i < ftl->config.num_requests; i++) {
+        ftl->requests[i].kind = FTL_REQUEST_FREE;
+        ftl_list_append(&ftl->free_requests, i);
+    }
+    ftl_list_init(&ftl->free_ops, ftl->op_links);
+    ftl_list_init(&ftl->reads, ftl->op_links);
+    ftl_list_init(&ftl->changes, ftl->op_links);
+    ftl_list_init(&ftl->trims, ftl->op_links);
+    ftl_list_init(&ftl->filling, ftl->op_links);
+    ftl_list_init(&ftl->moving, ftl->op_links);
+    ftl_list_init(&ftl->barriers, ftl->op_links);
+    for (uint16_t i = 0; i < ftl->config.num_ops; i++) {
+        ftl->ops[i].state = FTL_OP_FREE;
+        ftl_list_append(&ftl->free_ops, i);
+    }
+}
+
+struct ftl *ftl_start(const struct ftl_config *config)
+{
+    struct ftl *ftl = config->memory;
+    size_t planes;
+
+    memset(ftl, 0, sizeof(*ftl));
+    if (!set_sizes(ftl, config)) {
+        return NULL;
+    }
+    (void)divide_memory(ftl, config->memory);
+    (void)ftl_keep_divide(ftl, config->keep);
+    planes = (size_t)ftl->layout.superblocks * config->geometry.dies;
+    ftl->state = FTL_MOUNTING;
+    ftl->is_volatile = true;
+    memset(ftl->pad, 0, FTL_UNIT_DATA);
+    memmove(ftl->factory_planes, config->bad_planes, planes);
+    memcpy(ftl->bad_planes, config->bad_planes, planes);
+    memset(ftl->failed_planes, 0, planes);
+    memset(ftl->health_changed, 0, ftl->health_pages);
+    memset(ftl->wear, 0, ftl->layout.superblocks * sizeof(ftl->wear[0]));
+    memset(ftl->superblocks, 0,
+           ftl->layout.superblocks * sizeof(ftl->superblocks[0]));
+    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+        ftl->streams[i].superblock = FTL_NOWHERE;
+        memset(ftl->streams[i].die_rows, 0,
+               config->geometry.dies * sizeof(ftl->streams[i].die_rows[0]));
+    }
+    memset(ftl->parity.dead_dies, 0, config->geometry.dies);
+    memset(ftl->parity.recorded_dies, 0, config->geometry.dies);
+    for (unsigned int i = 0; i < FTL_RESCUES; i++) {
+        ftl->parity.rescues[i].request = FTL_LIST_END;
+    }
+    init_lists(ftl);
+    if (!config->is_capacity_estimated) {
+        ftl_keep_start(ftl); /* With an estimate, its place is not known yet. */
+    }
+    ftl->has_work = true;
+    ftl_mount_begin(ftl);
+    return ftl;
+}
