@@ -6,11 +6,11 @@
 #include "firmware/app/drive.h"
 #include "lib/bytes.h"
 
-enum { /* byte offsets in the data of an event: docs/nvme.md */
-       EVENT_NUMBER = 0,
-       EVENT_BOOT = 4,
-       EVENT_ADDRESS = 8,
-       EVENT_INFO = 16,
+enum {                    /* byte offsets in the data of an event */
+       EVENT_NUMBER = 0,  /* 4 bytes: of the error in the log */
+       EVENT_BOOT = 4,    /* 4 bytes: number of the boot */
+       EVENT_ADDRESS = 8, /* 8 bytes */
+       EVENT_INFO = 16,   /* 8 bytes: the last number of the log's entry */
        EVENT_LEN = 24,
 };
 _Static_assert((int)EVENT_LEN <= (int)NVMF_EVENT_DATA_MAX,

@@ -12,15 +12,19 @@ enum {
     BMC_BUS = 1,     /* unless a strap pin puts the BMC on the other port */
 };
 
-/* Byte offsets in the data of a module's event: docs/nvme.md. */
+/*
+ * Byte offsets in the data of a module's event.  The values are in the units of
+ * SFF-8472: 1/256 degree Celsius (signed), 100 microvolts, 2 microamperes, 0.1
+ * microwatts.
+ */
 enum {
     MODULE_RECORD_PORT = 0,
-    MODULE_RECORD_QUANTITY = 1,
-    MODULE_RECORD_LIMIT = 2,
-    MODULE_RECORD_VALUE = 4,
-    MODULE_RECORD_LIMIT_VALUE = 8,
+    MODULE_RECORD_QUANTITY = 1,    /* enum module_quantity */
+    MODULE_RECORD_LIMIT = 2,       /* enum module_limit */
+    MODULE_RECORD_VALUE = 4,       /* 4 bytes */
+    MODULE_RECORD_LIMIT_VALUE = 8, /* 4 bytes */
     MODULE_RECORD_LEN = 12,
-    MODULE_RECORD_NONE = 0xff,
+    MODULE_RECORD_NONE = 0xff, /* an event that is about no limit */
 };
 
 #define MANUFACTURER "Ethernet SSD emulation"

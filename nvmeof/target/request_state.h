@@ -9,7 +9,32 @@
 #include "lib/trace.h"
 #include "nvmeof/target/transport.h"
 
-/* The states of a request. */
+/*
+ * The states of a request.
+ *
+ * What a command has checked before it waits is either held, or waited for by
+ * the command that changes it, or checked again afterwards:
+ *  - Each I/O command holds its namespace, and a Copy those of its sources.
+ *    Format, deletion and Sanitize wait for it, so that size, format and place
+ *    cannot change.
+ *  - Write protection, Preempt and Abort, and detachment wait for the commands
+ *    that write.
+ *  - Creation, deletion, Format, attachment, detachment and Sanitize are
+ *    checked at their turn.
+ *  - Reservation Register, Acquire and Release look again whether the namespace
+ *    is in use and the host still has it; Get LBA Status does before each read,
+ *    Firmware Image Download after each window, and Authentication Receive
+ *    reads the host's entry again after the exponentiation.
+ *  - Preempt and Abort, write protection, the end of the write cache, and
+ *    Firmware Commit are in force before they wait.
+ *  - The contents of Identify and Get Log Page are made after the wait.
+ *  - A controller reset ends Set Features with data, and a shutdown.
+ *
+ * A reservation without Preempt and Abort, and a change of an ANA state,
+ * concern later commands.  The map to the medium relies on none of this: an
+ * operation with a block outside of its namespace moves no data, and ends with
+ * 080h.
+ */
 enum nvmf_request_state {
     NVMF_REQUEST_FREE,        /* Holds no command; belongs to the transport. */
     NVMF_REQUEST_EXECUTING,   /* The target is working on it now. */
