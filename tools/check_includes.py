@@ -147,6 +147,8 @@ MAY_INCLUDE = {
 FLOORS = {
     "nvmeof/target": ("base", "request", "events", "connect", "namespaces", "io",
                       "reservations", "admin", "features", "logs"),
+    "storage/ftl": ("base", "ops", "space", "map", "pages", "rows", "background",
+                    "mount", "io"),
 }
 # These directories may include every header.
 EVERYTHING = ("firmware/app", "firmware/native", "hw-model/qemu", "tests",
@@ -159,16 +161,16 @@ WHITE_BOX = {
     # It checks that commands wait in both of the target's queues.
     "tests/native/test_slow.c": ["nvmeof/target/state.h"],
     # It checks that garbage is being collected when the drive is stopped.
-    "tests/native/test_nand_drive.c": ["storage/ftl/ftl_internal.h"],
+    "tests/native/test_nand_drive.c": ["storage/ftl/state.h"],
     # When a checkpoint is written and a superblock is erased.
-    "tests/native/test_full_disk.c": ["storage/ftl/ftl_internal.h"],
+    "tests/native/test_full_disk.c": ["storage/ftl/state.h"],
     # It checks that checkpoints are written and loaded.
-    "tests/native/test_reset.c": ["storage/ftl/ftl_internal.h"],
+    "tests/native/test_reset.c": ["storage/ftl/state.h"],
     # It fails the power when the write buffer is full.
-    "tests/native/test_plp.c": ["storage/ftl/ftl_internal.h"],
+    "tests/native/test_plp.c": ["storage/ftl/state.h"],
     # Both flip bits of the slot in the write buffer that holds a certain unit.
-    "tests/native/dram_flip.h": ["storage/ftl/ftl_internal.h"],
-    "tests/native/test_firmware.c": ["storage/ftl/ftl_internal.h"],
+    "tests/native/dram_flip.h": ["storage/ftl/state.h"],
+    "tests/native/test_firmware.c": ["storage/ftl/state.h"],
     # It compares every answer with the commands that target and transport still have.
     "tests/fuzz/sequence/sequence.c": ["nvmeof/rdma/rdma_state.h",
                                        "nvmeof/target/state.h"],

@@ -3,17 +3,18 @@
  * The translation layer as a whole: its memory, its start and its step.  See
  * ftl.h.
  */
-#include "storage/ftl/background.h"
-#include "storage/ftl/ftl_checkpoint.h"
-#include "storage/ftl/ftl_kinds.h"
-#include "storage/ftl/ftl_mount.h"
-#include "storage/ftl/ftl_phases.h"
-#include "storage/ftl/map.h"
-#include "storage/ftl/ops.h"
-#include "storage/ftl/pages.h"
-#include "storage/ftl/rows.h"
-#include "storage/ftl/space.h"
-#include "storage/ftl/top.h"
+#include "storage/ftl/background/background.h"
+#include "storage/ftl/background/ftl_checkpoint.h"
+#include "storage/ftl/base/ftl_phases.h"
+#include "storage/ftl/ftl_wipe.h"
+#include "storage/ftl/io/io.h"
+#include "storage/ftl/map/map.h"
+#include "storage/ftl/mount/mount.h"
+#include "storage/ftl/ops/ftl_kinds.h"
+#include "storage/ftl/ops/ops.h"
+#include "storage/ftl/pages/pages.h"
+#include "storage/ftl/rows/rows.h"
+#include "storage/ftl/space/space.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The start of the translation layer, and its memory. */
-#include "storage/ftl/background.h"
-#include "storage/ftl/ftl_checkpoint.h"
-#include "storage/ftl/ftl_keep.h"
-#include "storage/ftl/ftl_mount.h"
-#include "storage/ftl/pages.h"
+#include "storage/ftl/background/background.h"
+#include "storage/ftl/background/ftl_checkpoint.h"
+#include "storage/ftl/base/ftl_keep.h"
+#include "storage/ftl/mount/mount.h"
+#include "storage/ftl/pages/pages.h"
 
 #include <string.h>
 

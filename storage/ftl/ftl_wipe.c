@@ -12,13 +12,14 @@
  * A die that had died before this start, and answers again, is erased like the
  * others, but stays unused after the wipe.
  */
-#include "storage/ftl/ftl_keep.h"
-#include "storage/ftl/ftl_phases.h"
-#include "storage/ftl/ftl_trace.h"
-#include "storage/ftl/ftl_wipe_keep.h"
-#include "storage/ftl/ops.h"
-#include "storage/ftl/space.h"
-#include "storage/ftl/top.h"
+#include "storage/ftl/background/ftl_wipe_keep.h"
+#include "storage/ftl/base/ftl_keep.h"
+#include "storage/ftl/base/ftl_phases.h"
+#include "storage/ftl/base/ftl_trace.h"
+#include "storage/ftl/ftl_wipe.h"
+#include "storage/ftl/io/io.h"
+#include "storage/ftl/ops/ops.h"
+#include "storage/ftl/space/space.h"
 
 #include <string.h>
 
@@ -27,7 +28,7 @@ bool ftl_wipe(struct ftl *ftl, struct media_owner *owner)
     if (ftl->wipe.phase != FTL_WIPE_NONE) {
         return false;
     }
-    ftl->wipe = (struct ftl_wipe){.phase = FTL_WIPE_WAITS, .owner = owner};
+    ftl->wipe = (struct ftl_wiping){.phase = FTL_WIPE_WAITS, .owner = owner};
     ftl->has_work = true;
     return true;
 }
@@ -35,7 +36,7 @@ bool ftl_wipe(struct ftl *ftl, struct media_owner *owner)
 /* Erase the keeper, or everything if there is none. */
 static void use_keeper(struct ftl *ftl, uint32_t keeper)
 {
-    struct ftl_wipe *wipe = &ftl->wipe;
+    struct ftl_wiping *wipe = &ftl->wipe;
 
     wipe->phase = keeper == FTL_NOWHERE ? FTL_WIPE_ERASES : FTL_WIPE_CLEARS;
     wipe->keeper = keeper;
@@ -60,7 +61,7 @@ static void begin_wipe(struct ftl *ftl)
 static bool erase_next(struct ftl *ftl)
 {
     const struct ftl_geometry *geometry = &ftl->layout.geometry;
-    struct ftl_wipe *wipe = &ftl->wipe;
+    struct ftl_wiping *wipe = &ftl->wipe;
     uint32_t die = wipe->next % geometry->dies;
     uint8_t planes = (uint8_t)((BIT(geometry->planes) - 1) &
                                ~ftl->factory_planes[wipe->next]);
@@ -107,7 +108,7 @@ static void start_anew(struct ftl *ftl)
 {
     struct ftl_config config = ftl->config;
     struct ftl_counters counters = ftl->counters;
-    struct ftl_wipe wipe = ftl->wipe;
+    struct ftl_wiping wipe = ftl->wipe;
     bool is_volatile = ftl->is_volatile;
 
     memcpy(ftl->wiped_failed, ftl->failed_planes,
@@ -160,7 +161,7 @@ static void end_wipe(struct ftl *ftl)
  */
 static bool erase_blocks(struct ftl *ftl, uint32_t end, bool *is_done)
 {
-    struct ftl_wipe *wipe = &ftl->wipe;
+    struct ftl_wiping *wipe = &ftl->wipe;
     bool any = false;
 
     while (wipe->next < end) {
@@ -191,7 +192,7 @@ static bool step_clear(struct ftl *ftl)
 
 static bool step_keep(struct ftl *ftl)
 {
-    struct ftl_wipe *wipe = &ftl->wipe;
+    struct ftl_wiping *wipe = &ftl->wipe;
     bool is_done;
     bool any = ftl_wipe_keep_step(ftl, &is_done);
 

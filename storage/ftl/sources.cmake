@@ -1,65 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     ftl.c
-    ftl_adopt.c
-    ftl_capacity.c
-    ftl_checkpoint.c
-    ftl_checkpoint_load.c
-    ftl_checkpoint_pieces.c
-    ftl_collect.c
-    ftl_damage.c
-    ftl_dead.c
-    ftl_dies.c
-    ftl_due.c
-    ftl_erase.c
-    ftl_findings.c
-    ftl_health.c
-    ftl_health_pages.c
-    ftl_hold.c
-    ftl_io.c
-    ftl_keep.c
-    ftl_keep_repair.c
-    ftl_layout.c
-    ftl_levelling.c
     ftl_look.c
-    ftl_map.c
-    ftl_marker.c
-    ftl_marks.c
-    ftl_memory.c
-    ftl_mount.c
-    ftl_mount_clear.c
-    ftl_mount_pages.c
-    ftl_mount_probe.c
-    ftl_mount_repair.c
-    ftl_mount_scan.c
-    ftl_move.c
-    ftl_page_contents.c
-    ftl_pages.c
-    ftl_parity.c
-    ftl_policies.c
-    ftl_power.c
-    ftl_protect.c
-    ftl_reclaim.c
-    ftl_request.c
-    ftl_rescue.c
-    ftl_row.c
-    ftl_scrub.c
-    ftl_short_read.c
-    ftl_sizes.c
-    ftl_slot.c
-    ftl_space.c
     ftl_start.c
-    ftl_stream.c
-    ftl_superblock.c
-    ftl_trace.c
-    ftl_trailer.c
-    ftl_trim.c
-    ftl_victim.c
-    ftl_victim_cost_benefit.c
-    ftl_victim_greedy.c
-    ftl_waiting.c
-    ftl_wear.c
-    ftl_wear_pages.c
     ftl_wipe.c
-    ftl_wipe_keep.c
 )

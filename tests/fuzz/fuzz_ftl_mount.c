@@ -19,9 +19,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "storage/ftl/ftl_keep.h"
-#include "storage/ftl/ftl_layout.h"
-#include "storage/ftl/pages.h"
+#include "storage/ftl/base/ftl_keep.h"
+#include "storage/ftl/base/ftl_layout.h"
+#include "storage/ftl/pages/pages.h"
 #include "lib/bytes.h"
 #include "tests/ftl_moves.h"
 

@@ -8,7 +8,7 @@
 
 #include "bed_fixture.h"
 
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/state.h"
 
 enum {
     ONE = 1, /* bits to flip: a word with one wrong bit is corrected, a word */

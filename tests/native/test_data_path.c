@@ -9,8 +9,8 @@
 #include "media_spy.h"
 
 #include "firmware/drivers/ecc.h"
-#include "storage/ftl/ftl_keep.h"
-#include "storage/ftl/map.h"
+#include "storage/ftl/base/ftl_keep.h"
+#include "storage/ftl/map/map.h"
 #include "nvmeof/wire/cqe.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "storage/ftl/ftl_internal.h"
-#include "storage/ftl/map.h"
+#include "storage/ftl/state.h"
+#include "storage/ftl/map/map.h"
 #include "firmware/hal/time.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/log.h"

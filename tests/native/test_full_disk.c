@@ -9,7 +9,7 @@
  */
 #include "bed_fixture.h"
 
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/state.h"
 #include "lib/random.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"

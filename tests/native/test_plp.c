@@ -6,7 +6,7 @@
  */
 #include "bed_fixture.h"
 
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/state.h"
 #include "hw-model/fault/fault_nand.h"
 #include "lib/bytes.h"
 #include "nvmeof/wire/identify.h"

@@ -5,7 +5,7 @@
  */
 #include "bed_fixture.h"
 
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/state.h"
 #include "nvmeof/wire/opcode.h"
 #include "tests/nand_faults.h"
 #include "tests/test_fixture.h"

@@ -10,7 +10,7 @@ from essd.testrun import coverage
 
 def test_all_code_of_the_drive_counts_and_no_other() -> None:
     for name in ("lib/crc.c", "net/cm/cm.c", "nvmeof/target/connect/ctrl.c",
-                 "hw-model/nand/nand_op.c", "storage/ftl/ftl_io.c", "firmware/app/drive.c"):
+                 "hw-model/nand/nand_op.c", "storage/ftl/io/ftl_io.c", "firmware/app/drive.c"):
         assert coverage.is_ours(name), name
     for name in ("tests/native/test_io.c", "firmware/native/native.c", "../x/crypto.c"):
         assert not coverage.is_ours(name), name

@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/state.h"
 #include "hw-model/nand/nand_errors.h"
 #include "lib/random.h"
 #include "tests/unit/storage/ftl/ftl_faults.h"

@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
-#include "storage/ftl/ftl_checkpoint.h"
-#include "storage/ftl/ftl_internal.h"
-#include "storage/ftl/ftl_phases.h"
-#include "storage/ftl/map.h"
+#include "storage/ftl/background/ftl_checkpoint.h"
+#include "storage/ftl/state.h"
+#include "storage/ftl/base/ftl_phases.h"
+#include "storage/ftl/map/map.h"
 #include "lib/random.h"
 #include "tests/unit/storage/ftl/ftl_faults.h"
 

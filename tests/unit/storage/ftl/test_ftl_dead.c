@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "storage/ftl/ftl_internal.h"
-#include "storage/ftl/space.h"
+#include "storage/ftl/state.h"
+#include "storage/ftl/space/space.h"
 #include "tests/unit/storage/ftl/ftl_faults.h"
 
 enum { DEAD_DIE = 2 };

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "storage/ftl/ftl_internal.h"
-#include "storage/ftl/ops.h"
+#include "storage/ftl/state.h"
+#include "storage/ftl/ops/ops.h"
 #include "tests/unit/storage/ftl/ftl_bed.h"
 
 /* A unit on flash, and programs that are held until the test ends this. */

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "storage/ftl/ftl_layout.h"
-#include "storage/ftl/ftl_list.h"
+#include "storage/ftl/base/ftl_layout.h"
+#include "storage/ftl/base/ftl_list.h"
 
 static const struct ftl_geometry tlc = {
     .dies = 6,

@@ -29,7 +29,7 @@
 
 #include <cmocka.h>
 
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/state.h"
 #include "lib/bytes.h"
 #include "lib/random.h"
 #include "tests/test_fixture.h"

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "storage/ftl/ftl_internal.h"
-#include "storage/ftl/map.h"
-#include "storage/ftl/space.h"
+#include "storage/ftl/state.h"
+#include "storage/ftl/map/map.h"
+#include "storage/ftl/space/space.h"
 #include "lib/random.h"
 #include "tests/unit/storage/ftl/ftl_faults.h"
 

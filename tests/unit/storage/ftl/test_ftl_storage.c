@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "storage/ftl/ftl_internal.h"
-#include "storage/ftl/map.h"
-#include "storage/ftl/ops.h"
+#include "storage/ftl/state.h"
+#include "storage/ftl/map/map.h"
+#include "storage/ftl/ops/ops.h"
 #include "lib/random.h"
 #include "tests/nand_disk.h"
 #include "tests/unit/storage/ftl/ftl_faults.h"

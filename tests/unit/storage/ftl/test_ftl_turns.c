@@ -19,9 +19,9 @@
 
 #include <cmocka.h>
 
-#include "storage/ftl/ftl_checkpoint.h"
-#include "storage/ftl/ftl_internal.h"
-#include "storage/ftl/space.h"
+#include "storage/ftl/background/ftl_checkpoint.h"
+#include "storage/ftl/state.h"
+#include "storage/ftl/space/space.h"
 #include "tests/ftl_moves.h"
 #include "tests/test_fixture.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/state.h"
 #include "lib/random.h"
 #include "tests/unit/storage/ftl/ftl_bed.h"
 

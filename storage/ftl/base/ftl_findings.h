@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a mount has found out so far, and how much it may do in this step. */
+#ifndef ESSD_FTL_FINDINGS_H
+#define ESSD_FTL_FINDINGS_H
+
+#include "storage/ftl/state.h"
+
+/** A unit that was found during the mount cannot be read. */
+void ftl_mount_ignore(struct ftl *ftl, uint32_t place);
+/**
+ * How many units of other dies may be left out when a unit of a row is rebuilt.
+ * There are some only if the result can be checked: the mount knows the number
+ * of the row, will find it out, or knows the number of the checkpoint.
+ * @param request  reads the row
+ */
+uint32_t ftl_mount_most_left_out(const struct ftl *ftl,
+                                 const struct ftl_request *request,
+                                 uint32_t row);
+/** Whether a rebuilt unit has the row number that the mount knows, if any. */
+bool ftl_mount_expects_row(const struct ftl *ftl, uint32_t row,
+                           const struct ftl_system *system);
+/**
+ * Take the next part of a loop over `count` items, of which mount.next_item is
+ * the next one: as many as this step may still deal with.
+ * @return the end of the part; `count` when it is the last one
+ */
+uint32_t ftl_mount_part(struct ftl *ftl, uint32_t count);
+/** Take `items` of those that this step may deal with. @return false when none
+ * are left */
+bool ftl_mount_take(struct ftl *ftl, uint32_t items);
+/** Rows with larger numbers may be torn.  Valid when the scan has ended. */
+uint64_t ftl_mount_settle_row(const struct ftl *ftl);
+/** How many of the last rows may be torn. */
+uint64_t ftl_mount_suspect_rows(const struct ftl *ftl);
+/** The planes of a block and die that may hold something. */
+uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
+                         uint32_t die);
+/** Whether the probes have found all planes of a block of a die erased. */
+bool ftl_mount_is_block_erased(const struct ftl *ftl, uint32_t superblock,
+                               uint32_t die);
+/** Whether the first wordline of a die's block is erased or lost in all planes
+ * that are not known to have failed, of which there are some. */
+bool ftl_mount_is_block_gone(const struct ftl *ftl, uint32_t superblock,
+                             uint32_t die);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Describes the write buffer in memory that a reset does not change, while it
+ * is in use: see ftl_adopt.c.
+ */
+#include "storage/ftl/base/ftl_keep.h"
+
+#include <string.h>
+
+enum { MEMORY_ALIGN = 64 };
+
+uint32_t ftl_keep_trim_words(const struct ftl *ftl)
+{
+    return (ftl->config.logical_units + FTL_KEEP_TRIM_BITS - 1) /
+           FTL_KEEP_TRIM_BITS;
+}
+
+static size_t align_bytes(size_t len)
+{
+    return (len + MEMORY_ALIGN - 1) & ~(size_t)(MEMORY_ALIGN - 1);
+}
+
+size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base)
+{
+    size_t buffers = (size_t)ftl->num_slots + 1;
+    size_t data = buffers * FTL_UNIT_DATA;
+    size_t meta = buffers * FTL_UNIT_META;
+    size_t entries = align_bytes((ftl->config.buffer_units + 1u) *
+                                 sizeof(struct ftl_keep_entry));
+    size_t trims = align_bytes(ftl_keep_trim_words(ftl) * sizeof(uint32_t));
+
+    if (base != NULL) {
+        uint8_t *at = base + data + meta;
+
+        ftl->data = base;
+        ftl->meta = base + data;
+        ftl->keep.entries[0] = (void *)at;
+        ftl->keep.entries[1] = (void *)(at + entries);
+        ftl->keep.trims[0] = (void *)(at + 2 * entries);
+        ftl->keep.trims[1] = (void *)(at + 2 * entries + trims);
+        ftl->keep.heads = at + 2 * (entries + trims);
+    }
+    return data + meta + 2 * (entries + trims) + FTL_KEEP_HEADS_LEN;
+}
+
+void ftl_keep_clear(struct ftl *ftl, uint16_t buffer)
+{
+    for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
+        __atomic_store_n(&ftl->keep.entries[i][buffer].check, 0,
+                         __ATOMIC_RELEASE);
+    }
+}
+
+static void set_trim(struct ftl *ftl, uint32_t unit, bool is_set)
+{
+    uint32_t number = unit / FTL_KEEP_TRIM_BITS;
+    uint32_t bit = (uint32_t)BIT(unit % FTL_KEEP_TRIM_BITS);
+    uint32_t bits = ftl->keep.trims[0][number] & 0xffffu;
+
+    if (((bits & bit) != 0) != is_set) {
+        ftl_keep_write_trims(ftl, number, bits ^ bit);
+    }
+}
+
+void ftl_keep_accept(struct ftl *ftl, uint16_t index)
+{
+    const struct ftl_slot *slot = &ftl->slots[index];
+    struct ftl_keep_entry entry = {
+        .sequence = ++ftl->keep.sequence,
+        .unit = ftl_keep_unit(slot->number, slot->marks),
+    };
+
+    entry.check = ftl_keep_check(ftl, slot->buffer, &entry);
+    for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
+        ftl_keep_write_entry(&ftl->keep.entries[i][slot->buffer], &entry);
+    }
+    set_trim(ftl, slot->number, false);
+}
+
+void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks)
+{
+    if (buffer <= ftl->config.buffer_units) {
+        for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
+            ftl->keep.entries[i][buffer].unit |= (uint64_t)marks
+                                                 << FTL_KEEP_LOST_SHIFT;
+        }
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    }
+}
+
+void ftl_keep_renewed(struct ftl *ftl, uint16_t index)
+{
+    ftl_keep_accept(ftl, index);
+    ftl_keep_clear(ftl, ftl->keep.spare);
+}
+
+void ftl_keep_release(struct ftl *ftl, uint16_t index)
+{
+    const struct ftl_slot *slot = &ftl->slots[index];
+
+    if (slot->pool == FTL_POOL_HOST) {
+        ftl_keep_clear(ftl, slot->buffer);
+    }
+}
+
+void ftl_keep_trim(struct ftl *ftl, uint32_t number)
+{
+    set_trim(ftl, number, true);
+}
+
+void ftl_keep_forget(struct ftl *ftl)
+{
+    memset(ftl->keep.heads, 0, FTL_KEEP_HEADS_LEN);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Short reads: of data of one unit, into one piece, without metadata.  Most
+ * operations of hosts are such reads.  So they set only the fields of the
+ * operation and of its request that the end of a read needs.
+ */
+#ifndef ESSD_FTL_SHORT_READ_H
+#define ESSD_FTL_SHORT_READ_H
+
+#include "storage/ftl/state.h"
+
+/** Whether a read may begin at once: no other read waits. */
+bool ftl_serves_reads(const struct ftl *ftl);
+
+/**
+ * Start a short read if its unit is on flash, and an operation and a request
+ * are free.
+ *
+ * @return false when nothing was started: submit the operation in the usual way
+ */
+MUST_USE bool ftl_short_read_start(struct ftl *ftl, const struct media_io *io);
+
+#endif

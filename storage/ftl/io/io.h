@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What serves the operations of hosts. */
+#ifndef ESSD_FTL_IO_H
+#define ESSD_FTL_IO_H
+
+#include "storage/ftl/state.h"
+
+/* ---- ftl_io.c: operations of the medium */
+bool ftl_io_step(struct ftl *ftl);
+/** Do the copies of writes together, and end these writes.
+ * @return whether there were any */
+bool ftl_io_end_moving(struct ftl *ftl);
+/** Refuse all operations that wait. @return whether there were any */
+bool ftl_io_refuse(struct ftl *ftl);
+bool ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
+                      enum ftl_flash_status status);
+/** The same as ftl_io_read_done() for a request whose units are all good.  This
+ * function also frees the request. */
+void ftl_io_read_good(struct ftl *ftl, struct ftl_request *request);
+bool ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
+                      enum ftl_flash_status status);
+
+/* ---- ftl_protect.c: operations on blocks with metadata */
+/** @return false when a block fails the checks of a write, or its data is lost;
+ * op->status says why */
+MUST_USE bool ftl_protect_check_write(struct ftl *ftl, struct ftl_op *op);
+/** Add moves that write the next blocks of an operation to a part of a unit.
+ * The next ftl_memory_run() does these moves. */
+void ftl_protect_write(struct ftl *ftl, struct ftl_op *op, uint8_t *data,
+                       uint8_t *meta, uint32_t offset, uint32_t length);
+/** Read a part of a unit in DRAM. @param data  NULL: the blocks are trimmed */
+void ftl_protect_read(struct ftl *ftl, struct ftl_op *op, const uint8_t *data,
+                      const uint8_t *meta, uint32_t offset, uint32_t length);
+/** Name a part of a unit on flash in a request. */
+void ftl_protect_read_flash(struct ftl *ftl, struct ftl_op *op,
+                            struct ftl_request *request, uint32_t place,
+                            uint32_t offset, uint32_t length);
+/** The request has read good units. */
+void ftl_protect_read_done(struct ftl *ftl, struct ftl_op *op,
+                           const struct ftl_request *request);
+/** A part of a unit is trimmed: its metadata has bytes of FFh. */
+void ftl_protect_trim(uint8_t *meta, uint32_t offset, uint32_t length);
+
+#endif

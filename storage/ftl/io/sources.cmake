@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    ftl_io.c
+    ftl_protect.c
+    ftl_short_read.c
+)

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What rows need to know of the superblock that garbage collection moves. */
+#include "storage/ftl/map/map.h"
+
+bool ftl_victim_has_durable_trims(const struct ftl *ftl, uint32_t superblock)
+{
+    return ftl_slot_is_pool_durable(ftl, FTL_POOL_TRIM,
+                                    ftl->superblocks[superblock].trim_accepted);
+}
+
+bool ftl_victim_is_at_end(const struct ftl *ftl)
+{
+    return ftl->collection.victim != FTL_NOWHERE &&
+           ftl->collection.next_row == ftl->layout.superblock_rows &&
+           ftl->collection.reads == 0;
+}
+
+bool ftl_victim_waits_for_trims(const struct ftl *ftl)
+{
+    return ftl->state == FTL_READY && ftl_victim_is_at_end(ftl) &&
+           ftl->collection.slots == 0 &&
+           !ftl_victim_has_durable_trims(ftl, ftl->collection.victim);
+}

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    ftl_map.c
+    ftl_marks.c
+    ftl_slot.c
+    ftl_victim.c
+    ftl_waiting.c
+)

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Programs and erasures that fail although the flash is intact.
+ *
+ * The transfer of the data may have parity errors, or the file of the array
+ * cannot be written, for example because its disk is full.  Then the same
+ * operation can be repeated.  So the request is held, with all that it would
+ * program, and sent again until it succeeds: first at once, and after a few
+ * failures when some time has passed, or when another flush, or operation with
+ * FUA, begins to wait until its contents are on flash.  Until then no other row
+ * is programmed, operations that wait until something is programmed fail, and
+ * the contents of the write buffer stay there.  A write that waits for a free
+ * slot does not cause an attempt.
+ *
+ * So the drive goes on when the cause is gone.  The attempts use up no space
+ * and need no erasures, so it does not matter how many there are.
+ *
+ * A row that fails in another way, for example because a word of it was lost in
+ * DRAM, is not repeated: its units are put into another row.  The rest of its
+ * superblock is given up, because no later row of the die may be programmed
+ * there.  If this happens several times without a success, programs are held
+ * for some time, too.
+ */
+#include "storage/ftl/base/ftl_phases.h"
+#include "storage/ftl/ops/ops.h"
+
+enum {
+    /* Attempts of a request, or superblocks given up, before programs are held.
+     */
+    ROUNDS_MAX = 4,
+    RETRY_US = 100000,
+    POWER_RETRY_US = 1000, /* while capacitors supply the drive */
+};
+
+bool ftl_hold_is_waiting(const struct ftl *ftl)
+{
+    return ftl->held_attempts >= ROUNDS_MAX && ftl->now_us < ftl->retry_us;
+}
+
+/* While the power fails, other rows are programmed nevertheless: some may
+ * succeed, and later is too late. */
+bool ftl_is_held(const struct ftl *ftl)
+{
+    return (ftl->failed_rounds >= ROUNDS_MAX ||
+            (ftl->holds_row && ftl->held_attempts >= ROUNDS_MAX)) &&
+           ftl->now_us < ftl->retry_us && !ftl_power_is_failing(ftl);
+}
+
+bool ftl_hold_can_repeat(enum ftl_flash_status status)
+{
+    return status == FTL_FLASH_TRANSFER || status == FTL_FLASH_STORAGE;
+}
+
+static void hold_request(struct ftl *ftl, struct ftl_request *request)
+{
+    if (request->attempts < UINT8_MAX) {
+        request->attempts++;
+    }
+    ftl->held_attempts = MAX(ftl->held_attempts, request->attempts);
+    ftl->holds_row |= request->kind == FTL_REQUEST_ROW;
+    ftl->retry_us =
+        ftl->now_us + (ftl_power_is_failing(ftl) ? POWER_RETRY_US : RETRY_US);
+    ftl_list_append(&ftl->held, (uint16_t)request->flash.cookie);
+}
+
+/* Count the requests that storage refuses again and again. */
+static void note_refusal(struct ftl *ftl, struct ftl_request *request,
+                         bool is_refused)
+{
+    if (request->is_refused != is_refused) {
+        request->is_refused = is_refused;
+        ftl->num_refused += is_refused ? 1U : UINT32_MAX;
+    }
+}
+
+/* Whether a row that has failed must be put together anew. */
+static bool is_spoilt(const struct ftl_request *request)
+{
+    return request->kind == FTL_REQUEST_ROW && request->lost_units != 0;
+}
+
+bool ftl_hold_request(struct ftl *ftl, struct ftl_request *request,
+                      enum ftl_flash_status status)
+{
+    if (!ftl_hold_can_repeat(status) || is_spoilt(request)) {
+        note_refusal(ftl, request, false);
+        return false;
+    }
+    if (request->kind == FTL_REQUEST_ROW) {
+        ftl->counters.program_errors++;
+    } else {
+        ftl->counters.erase_errors++;
+    }
+    hold_request(ftl, request);
+    note_refusal(ftl, request,
+                 status == FTL_FLASH_STORAGE &&
+                     request->attempts >= ROUNDS_MAX);
+    return true;
+}
+
+bool ftl_hold_step(struct ftl *ftl)
+{
+    if (ftl->held.count == 0 || ftl_hold_is_waiting(ftl)) {
+        return false;
+    }
+    while (ftl->held.count != 0) {
+        ftl_request_send(ftl, &ftl->requests[ftl_list_pop(&ftl->held)]);
+    }
+    ftl->held_attempts = 0;
+    ftl->holds_row = false;
+    return true;
+}
+
+void ftl_hold_drop(struct ftl *ftl)
+{
+    while (ftl->held.count != 0) {
+        ftl_request_free(ftl, &ftl->requests[ftl_list_pop(&ftl->held)]);
+    }
+    ftl->held_attempts = 0;
+    ftl->holds_row = false;
+    ftl->num_refused = 0;
+}
+
+bool ftl_is_storage_failing(const struct ftl *ftl)
+{
+    return ftl->num_refused != 0;
+}
+
+void ftl_hold_note_round(struct ftl *ftl)
+{
+    ftl->failed_rounds++;
+    ftl->retry_us = ftl->now_us + RETRY_US;
+}
+
+void ftl_hold_note_row(struct ftl *ftl, const struct ftl_request *request,
+                       enum ftl_flash_status status)
+{
+    struct ftl_superblock *at = &ftl->superblocks[request->flash.block];
+
+    if (status == FTL_FLASH_OK) {
+        ftl->failed_rounds = 0;
+    } else if (status == FTL_FLASH_ERROR || ftl_hold_can_repeat(status)) {
+        /* Several rows of the superblock may be in flight and fail; count only
+         * the first failure. */
+        if (!at->is_given_up) {
+            ftl_hold_note_round(ftl);
+        }
+        at->is_given_up = true;
+    }
+}
+
+void ftl_hold_try_again(struct ftl *ftl)
+{
+    ftl->retry_us = 0;
+}

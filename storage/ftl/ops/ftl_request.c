@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests: operations of the flash, sent in the order in which they are
+ * made. */
+#include "storage/ftl/ops/ftl_kinds.h"
+#include "storage/ftl/ops/ops.h"
+
+/* Why a request is made, unless its maker knows better. */
+static const uint8_t cause_of[FTL_REQUEST_KINDS] = {
+    [FTL_REQUEST_READ] = FTL_CAUSE_READ,
+    [FTL_REQUEST_FILL] = FTL_CAUSE_WRITE,
+    [FTL_REQUEST_ROW] = FTL_CAUSE_WRITE,
+    [FTL_REQUEST_ERASE] = FTL_CAUSE_COLLECT,
+    [FTL_REQUEST_WIPE] = FTL_CAUSE_WIPE,
+    [FTL_REQUEST_SCAN] = FTL_CAUSE_MOUNT,
+    [FTL_REQUEST_REPAIR] = FTL_CAUSE_MOUNT,
+    [FTL_REQUEST_PROBE] = FTL_CAUSE_MOUNT,
+    [FTL_REQUEST_LOAD] = FTL_CAUSE_MOUNT,
+    [FTL_REQUEST_CHECKPOINT] = FTL_CAUSE_CHECKPOINT,
+    [FTL_REQUEST_PAGE] = FTL_CAUSE_MOUNT,
+    [FTL_REQUEST_MOVE] = FTL_CAUSE_COLLECT,
+    [FTL_REQUEST_SCRUB] = FTL_CAUSE_SCRUB,
+};
+
+uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
+                        uint32_t die)
+{
+    uint8_t bad = ftl->bad_planes[superblock * ftl->layout.geometry.dies + die];
+
+    if (ftl->parity.dead_dies[die]) {
+        return 0;
+    }
+    return (uint8_t)((BIT(ftl->layout.geometry.planes) - 1) & ~bad);
+}
+
+struct ftl_request *ftl_request_take(struct ftl *ftl,
+                                     enum ftl_request_kind kind)
+{
+    uint16_t index = ftl_stack_pop(&ftl->free_requests);
+    struct ftl_request *request;
+
+    if (index == FTL_LIST_END) {
+        return NULL;
+    }
+    request = &ftl->requests[index];
+    request->kind = (uint8_t)kind;
+    request->parity_planes = 0;
+    request->is_short = false;
+    request->rescue = NULL;
+    request->attempts = 0;
+    request->is_refused = false;
+    request->flash = (struct ftl_flash_op){
+        .kind = FTL_FLASH_READ,
+        .is_urgent = kind == FTL_REQUEST_READ,
+        .tag = ftl_tag((enum ftl_cause)cause_of[kind], FTL_TAG_NUMBER),
+        .units = request->units,
+        .cookie = index,
+    };
+    return request;
+}
+
+void ftl_request_add(struct ftl *ftl, struct ftl_request *request,
+                     uint32_t place, const struct ftl_flash_unit *unit)
+{
+    struct ftl_flash_unit *next = &request->units[request->flash.num_units];
+
+    ASSERT(request->flash.num_units < FTL_OP_UNITS);
+    if (request->flash.num_units == 0) { /* all units are of one row */
+        request->row = ftl_place_row(&ftl->layout, place);
+        ftl_layout_row(&ftl->layout, request->row, &request->flash);
+    }
+    *next = *unit;
+    ftl_layout_unit(&ftl->layout, place - request->row * ftl->layout.row_units,
+                    next);
+    request->flash.planes |= (uint8_t)BIT(next->plane);
+    request->flash.num_units++;
+}
+
+void ftl_request_send(struct ftl *ftl, struct ftl_request *request)
+{
+    ftl_list_append(&ftl->unsent, (uint16_t)request->flash.cookie);
+}
+
+void ftl_request_send_now(struct ftl *ftl, struct ftl_request *request)
+{
+    if (ftl->unsent.count != 0 || ftl->parity.num_dead != 0 ||
+        !ftl->config.flash.submit(ftl->config.flash.ctx, &request->flash)) {
+        ftl_request_send(ftl, request);
+        ftl->has_work = true;
+    }
+}
+
+void ftl_request_free(struct ftl *ftl, struct ftl_request *request)
+{
+    request->kind = FTL_REQUEST_FREE;
+    ftl_stack_push(&ftl->free_requests, (uint16_t)request->flash.cookie);
+}
+
+/*
+ * A unit that cannot be read is rebuilt from the other dies, so these must not
+ * be erased before the read has ended, even if a newer copy of the unit exists.
+ */
+bool ftl_request_reads_from(const struct ftl *ftl, uint32_t superblock)
+{
+    for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
+        const struct ftl_request *request = &ftl->requests[i];
+
+        if ((request->kind == FTL_REQUEST_READ ||
+             request->kind == FTL_REQUEST_FILL) &&
+            request->flash.block == superblock) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ftl_io_expects(const struct ftl *ftl, const struct ftl_request *request,
+                    uint32_t entry, uint32_t place,
+                    const struct ftl_system *system)
+{
+    uint32_t number = request->kind == FTL_REQUEST_READ
+                          ? request->numbers[entry]
+                          : ftl->slots[ftl->ops[request->op].fill_slot].number;
+
+    (void)place;
+    return system->kind == FTL_KIND_DATA && system->number == number;
+}

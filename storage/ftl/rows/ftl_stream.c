@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of a stream's superblock. */
+#include "storage/ftl/rows/rows.h"
+#include "storage/ftl/space/space.h"
+
+void ftl_stream_close(struct ftl *ftl, enum ftl_stream_id stream)
+{
+    struct ftl_stream *open = &ftl->streams[stream];
+
+    ftl_parity_close(ftl, open);
+    ftl->superblocks[open->superblock].last_row = ftl->next_row_number;
+    ftl->superblocks[open->superblock].used_us = ftl->now_us;
+    ftl_superblock_enter(ftl, open->superblock, FTL_SUPERBLOCK_CLOSED);
+    open->superblock = FTL_NOWHERE;
+}
+
+bool ftl_stream_close_ended(struct ftl *ftl)
+{
+    bool any = false;
+
+    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+        const struct ftl_stream *stream = &ftl->streams[i];
+
+        if (stream->superblock != FTL_NOWHERE && stream->is_ending &&
+            stream->next_row == ftl->layout.superblock_rows) {
+            ftl_stream_close(ftl, (enum ftl_stream_id)i);
+            any = true;
+        }
+    }
+    return any;
+}

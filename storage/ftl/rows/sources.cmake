@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    ftl_damage.c
+    ftl_marker.c
+    ftl_parity.c
+    ftl_rescue.c
+    ftl_row.c
+    ftl_stream.c
+)

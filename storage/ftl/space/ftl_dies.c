@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The death of a die: what superblocks hold is moved, and a record is written
+ * (ftl_dead.c). */
+#include "storage/ftl/base/ftl_phases.h"
+#include "storage/ftl/space/space.h"
+
+/*
+ * Have the record of dead dies programmed.  A read-only medium without a free
+ * superblock has no place for the record, and a flush would wait for it in
+ * vain.  Such a medium no longer erases anything, so it does no harm if a later
+ * start does not know that the die has died.
+ */
+void ftl_dies_record(struct ftl *ftl)
+{
+    if (!ftl->is_read_only || ftl->free_superblocks != 0) {
+        ftl_health_write(ftl);
+    }
+}
+
+static void note_death(struct ftl *ftl)
+{
+    /* While a mount reads, it does not know the next row number.  It sets
+     * dead_row when it has ended. */
+    ftl->parity.dead_row =
+        ftl->state == FTL_READY ? ftl->next_row_number : UINT64_MAX;
+    ftl_dies_record(ftl);
+}
+
+void ftl_dies_note_dead(struct ftl *ftl, uint32_t die)
+{
+    if (ftl->parity.dead_dies[die]) {
+        return;
+    }
+    ftl->parity.dead_dies[die] = true;
+    ftl->parity.num_dead++;
+    note_death(ftl);
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        struct ftl_superblock *at = &ftl->superblocks[i];
+
+        if (ftl->layout.has_parity) {
+            ftl_due_move_soon(ftl, i, FTL_CAUSE_REBUILD);
+        }
+        if (at->state == FTL_SUPERBLOCK_FREE) {
+            ftl_superblock_measure(ftl, i);
+            if (ftl->state == FTL_READY && !ftl_superblock_is_good(ftl, i)) {
+                ftl_superblock_enter(ftl, i, FTL_SUPERBLOCK_RETIRED);
+            }
+        }
+    }
+    ftl_complete_stripes(ftl);
+    /* What the scan could not read of the die would not be rebuilt. */
+    ftl->mount.is_in_vain |= ftl_mount_is_scanning(ftl);
+    if (ftl->state == FTL_MOUNTING &&
+        (!ftl->layout.has_parity || ftl->parity.num_dead > 1)) {
+        ftl->state = FTL_FAILED;
+    }
+}

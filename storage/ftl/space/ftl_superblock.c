@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of superblocks: free, open, closed, erased. */
+#include "storage/ftl/base/ftl_phases.h"
+#include "storage/ftl/base/ftl_trace.h"
+#include "storage/ftl/ops/ops.h"
+#include "storage/ftl/space/space.h"
+
+/* Where each state may go. */
+static const uint8_t superblock_next[] = {
+    [FTL_SUPERBLOCK_FREE] =
+        BIT(FTL_SUPERBLOCK_OPEN) | BIT(FTL_SUPERBLOCK_CLOSED) |
+        BIT(FTL_SUPERBLOCK_RETIRED) | BIT(FTL_SUPERBLOCK_META),
+    [FTL_SUPERBLOCK_ERASING] =
+        BIT(FTL_SUPERBLOCK_FREE) | BIT(FTL_SUPERBLOCK_RETIRED),
+    [FTL_SUPERBLOCK_OPEN] = BIT(FTL_SUPERBLOCK_CLOSED),
+    [FTL_SUPERBLOCK_CLOSED] = BIT(FTL_SUPERBLOCK_ERASING),
+    [FTL_SUPERBLOCK_META] = BIT(FTL_SUPERBLOCK_ERASING),
+};
+
+void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
+                          enum ftl_superblock_state next)
+{
+    struct ftl_superblock *at = &ftl->superblocks[superblock];
+
+    ASSERT((superblock_next[at->state] & BIT(next)) != 0);
+    if (at->state == FTL_SUPERBLOCK_FREE) {
+        ftl->free_superblocks--;
+        at->is_reused = false;
+    }
+    if (next == FTL_SUPERBLOCK_FREE) {
+        ftl->free_superblocks++;
+    }
+    at->state = (uint8_t)next;
+    if (ftl_is_traced(ftl)) {
+        ftl_trace_superblock(ftl, superblock);
+    }
+}
+
+void ftl_superblock_measure(struct ftl *ftl, uint32_t superblock)
+{
+    uint32_t dies = ftl->layout.geometry.dies;
+    uint8_t bad[FTL_DIES_MAX];
+
+    for (uint32_t die = 0; die < dies; die++) {
+        bad[die] = (uint8_t)~ftl_good_planes(ftl, superblock, die);
+    }
+    ftl->superblocks[superblock].capacity =
+        ftl_layout_capacity(&ftl->layout, bad, ftl_makes_parity(ftl));
+}
+
+bool ftl_superblock_is_good(const struct ftl *ftl, uint32_t superblock)
+{
+    return ftl_layout_is_enough(&ftl->layout,
+                                ftl->superblocks[superblock].capacity);
+}
+
+uint32_t ftl_superblock_take(struct ftl *ftl)
+{
+    uint32_t superblock = ftl_wear_find_free(ftl, FTL_STREAM_HOST);
+
+    ASSERT(superblock != FTL_NOWHERE);
+    ftl_superblock_enter(ftl, superblock, FTL_SUPERBLOCK_META);
+    ftl->superblocks[superblock].is_erased = false;
+    ftl->superblocks[superblock].has_parity = ftl_makes_parity(ftl);
+    return superblock;
+}
+
+/* Free superblocks that a stream leaves to others. */
+static uint32_t superblocks_left_free(const struct ftl *ftl,
+                                      enum ftl_stream_id stream, bool is_urgent)
+{
+    if (ftl->state == FTL_MOUNTING) {
+        return 0;
+    }
+    if (stream == FTL_STREAM_MOVE) {
+        return FTL_MOVE_LEAVES_FREE;
+    }
+    if (ftl->is_read_only || ftl_power_is_failing(ftl)) {
+        return 0;
+    }
+    return ftl->more_free + (is_urgent ? (uint32_t)FTL_URGENT_LEAVES_FREE
+                                       : (uint32_t)FTL_HOST_LEAVES_FREE);
+}
+
+bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream,
+                         bool is_urgent)
+{
+    struct ftl_stream *open = &ftl->streams[stream];
+    struct ftl_superblock *at;
+
+    if (ftl->free_superblocks <=
+        superblocks_left_free(ftl, stream, is_urgent)) {
+        return false;
+    }
+    open->superblock = ftl_wear_find_free(ftl, stream);
+    if (open->superblock == FTL_NOWHERE) {
+        return false;
+    }
+    at = &ftl->superblocks[open->superblock];
+    ASSERT(at->is_erased);
+    ftl_superblock_enter(ftl, open->superblock, FTL_SUPERBLOCK_OPEN);
+    ftl->checkpoint.opened++;
+    ftl->collection.has_emptied = true; /* Look at the others again. */
+    at->is_erased = false;
+    at->is_own = true;
+    at->is_given_up = false;
+    at->used_us = ftl->now_us;
+    at->has_parity = ftl_makes_parity(ftl);
+    open->next_row = 0;
+    open->is_ending = false;
+    open->completes_stripe = false;
+    return true;
+}
+
+void ftl_superblock_end(struct ftl *ftl, uint32_t superblock)
+{
+    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+        struct ftl_stream *stream = &ftl->streams[i];
+
+        if (stream->superblock == superblock) {
+            stream->is_ending = true;
+            if (stream->accumulator == NULL) {
+                stream->next_row = ftl->layout.superblock_rows;
+            }
+        }
+    }
+}
+
+void ftl_complete_stripes(struct ftl *ftl)
+{
+    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+        if (ftl->streams[i].superblock != FTL_NOWHERE) {
+            ftl_superblock_end(ftl, ftl->streams[i].superblock);
+        }
+    }
+    ftl->has_work = true;
+}

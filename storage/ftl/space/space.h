@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Superblocks, dies and planes, and which of them are used. */
+#ifndef ESSD_FTL_SPACE_H
+#define ESSD_FTL_SPACE_H
+
+#include "storage/ftl/state.h"
+
+/* ---- ftl_superblock.c */
+/**
+ * Make a free superblock the one that takes a stream's rows.
+ * @param is_urgent  a slot waits whose row may have failed
+ * @return false when none is free for this stream
+ */
+MUST_USE bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream,
+                                  bool is_urgent);
+/** Take a free superblock, of which there must be one, for a checkpoint. */
+uint32_t ftl_superblock_take(struct ftl *ftl);
+/** Let a superblock, if it is open, take no more than its stripe needs. */
+void ftl_superblock_end(struct ftl *ftl, uint32_t superblock);
+/** Count the units of a superblock that can hold data. */
+void ftl_superblock_measure(struct ftl *ftl, uint32_t superblock);
+/** Whether enough of its planes may be used. */
+bool ftl_superblock_is_good(const struct ftl *ftl, uint32_t superblock);
+/** The only writer of a superblock's state, once it is mounted. */
+void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
+                          enum ftl_superblock_state next);
+
+/* ---- ftl_erase.c */
+/** Begin to erase a superblock. */
+void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock,
+                          enum ftl_cause cause);
+/** Go on erasing. @return whether it is done: it is free */
+bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock);
+bool ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
+                               enum ftl_flash_status status);
+
+/* ---- ftl_dies.c */
+/** A die does not answer any more: leave it out, and move what it holds. */
+void ftl_dies_note_dead(struct ftl *ftl, uint32_t die);
+/** Have the record of dead dies programmed: see ftl_dead.c. */
+void ftl_dies_record(struct ftl *ftl);
+
+/* ---- ftl_due.c: superblocks that move soon */
+/** Have a superblock moved soon: see struct ftl_superblock. */
+void ftl_due_move_soon(struct ftl *ftl, uint32_t superblock,
+                       enum ftl_cause cause);
+/** Whether there is a superblock that moves soon and is not stuck. */
+bool ftl_due_has_any(const struct ftl *ftl);
+/** A superblock that moves soon has been moved. */
+void ftl_due_has_moved(struct ftl *ftl, uint32_t superblock);
+
+/* ---- ftl_wear.c: erase counts */
+/** A superblock has been erased. */
+void ftl_wear_note_erasure(struct ftl *ftl, uint32_t superblock);
+/** @return the free superblock that a stream is to take, or FTL_NOWHERE */
+uint32_t ftl_wear_find_free(const struct ftl *ftl, enum ftl_stream_id stream);
+/* Whether the host's stream would take a superblock, after one more erasure,
+ * before those that were erased the fewest times. */
+bool ftl_wear_is_reused(const struct ftl *ftl, uint32_t superblock);
+
+/** Whether the old contents of a unit are being read into its slot.
+ * @param entry  of the map */
+static inline bool ftl_is_filling(const struct ftl *ftl, uint32_t entry)
+{
+    return ftl_is_in_slot(entry) &&
+           ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING;
+}
+
+/* ---- ftl_health.c: planes that have failed */
+/** Programs or erasures have failed in planes: remember this. */
+void ftl_health_note_failure(struct ftl *ftl, uint32_t superblock, uint32_t die,
+                             uint8_t planes);
+/** Whether the mount has taken the superblock of a block of a die for one that
+ * may be half erased, because it found nothing in this block.
+ * @param at  of the block and die in lists of planes */
+bool ftl_health_is_gone(const struct ftl *ftl, size_t at);
+/** Have the first page programmed. */
+void ftl_health_write(struct ftl *ftl);
+/** Whether the medium is read-only also after restarts. */
+bool ftl_health_is_read_only(const struct ftl *ftl);
+/** Make the medium read-only, from now on and after restarts. */
+void ftl_health_set_read_only(struct ftl *ftl);
+/** Whether the flash has lost too many planes for collection to get on. */
+bool ftl_health_is_worn_out(const struct ftl *ftl);
+
+/* ---- ftl_reclaim.c */
+/** Units of a superblock have nearly too many wrong bits, or too many.
+ * @param cause  what has found this */
+void ftl_reclaim_note_weak(struct ftl *ftl, uint32_t superblock,
+                           enum ftl_cause cause);
+/** A read has ended: have the superblock moved if a unit has nearly too many
+ * wrong bits. */
+void ftl_reclaim_note_read(struct ftl *ftl, const struct ftl_request *request);
+
+#endif
