@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, list[str]] = {
     "bench": ["base", "build", "instance", "machine", "storage", "drive", "observe",
               "setup", "topology"],
     "conform": ["base", "settings", "build", "instance", "machine", "storage", "drive",
-                "observe", "setup"],
+                "observe", "setup", "topology"],
     "testrun": ["base", "build", "instance", "machine", "setup"],
     "cockpit": ["base", "instance", "drive", "observe"],
     "cli": ["base", "settings", "build", "instance", "machine", "storage", "drive", "debug",

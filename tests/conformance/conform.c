@@ -818,6 +818,7 @@ bool conf_begin(struct conf *conf)
     conf->memory = NULL;
     conf->num_rcs = 0;
     conf->tcp = NULL;
+    conf->iwarp = NULL;
     conf->pass_until_ns = NATIVE_NO_DEADLINE;
     conf->provoked = 0;
     conf->steps = 0;
@@ -841,7 +842,8 @@ bool conf_begin(struct conf *conf)
     }
     pcap_open(conf);
     if (conf->dut->serve_tcp != NULL) {
-        conf->dut->serve_tcp(conf->dut->ctx, wants_nvme_tcp(conf));
+        conf->dut->serve_tcp(conf->dut->ctx, wants_nvme_tcp(conf),
+                             conf->options->over_iwarp);
     }
     if (!conf->dut->begin(conf->dut->ctx, &conf->world, &events)) {
         return false;

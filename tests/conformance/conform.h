@@ -177,6 +177,7 @@ struct conf_target {
     /* The target is the drive of this project, with its console. */
     bool is_ours;
     bool has_echo;   /* The target's diagnostic service is on. */
+    bool has_iwarp;  /* Another target than ours serves NVMe over iWARP. */
     bool is_virtual; /* The target's time is virtual: waiting costs nothing. */
 };
 

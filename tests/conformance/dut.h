@@ -46,9 +46,9 @@ struct dut {
     /** Real time only: the last moment when nothing was left to read. */
     uint64_t (*empty_ns)(void *ctx, unsigned int port);
 
-    /** Let the targets of later tests start with NVMe/TCP; NULL: the console
-     * has to switch it on. */
-    void (*serve_tcp)(void *ctx, bool is_on);
+    /** Let the targets of later tests start with NVMe/TCP and NVMe over iWARP;
+     * NULL: the console has to switch them on. */
+    void (*serve_tcp)(void *ctx, bool has_tcp, bool has_iwarp);
 
     /* NULL when the target cannot be controlled. */
     bool (*partner)(void *ctx, unsigned int port, const char *key,

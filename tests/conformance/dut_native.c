@@ -41,7 +41,7 @@ struct native_dut {
     struct dut_events events;
     struct medium medium;
     bool has_nand; /* The medium is this array instead. */
-    bool has_nvme_tcp;
+    bool has_nvme_tcp, has_nvme_iwarp;
     struct nand_ram nand;
     struct cable cables[CONF_PORTS];
     struct native_drive *drive;
@@ -103,6 +103,7 @@ static bool power_on(struct native_dut *dut)
         .nand_flash = dut->has_nand ? &dut->nand : NULL,
         .has_echo = true,
         .has_nvme_tcp = dut->has_nvme_tcp,
+        .has_nvme_iwarp = dut->has_nvme_iwarp,
         .namespaces = &dut->namespaces,
         .reservations = &dut->reservations,
         .operations = &dut->operations,
@@ -362,11 +363,12 @@ static struct native_drive *native_drive_of(void *ctx)
     return dut->drive;
 }
 
-static void native_serve_tcp(void *ctx, bool is_on)
+static void native_serve_tcp(void *ctx, bool has_tcp, bool has_iwarp)
 {
     struct native_dut *dut = ctx;
 
-    dut->has_nvme_tcp = is_on;
+    dut->has_nvme_tcp = has_tcp;
+    dut->has_nvme_iwarp = has_iwarp;
 }
 
 static void native_end(void *ctx)

@@ -57,6 +57,7 @@ struct conf_options {
     double slow;
     bool all;
     bool over_tcp;           /* The chapter nvme uses NVMe/TCP. */
+    bool over_iwarp;         /* It uses NVMe over iWARP. */
     const char *pcap_folder; /* NULL: no captures. */
 };
 
@@ -90,6 +91,7 @@ struct conf {
     struct conf_listener *listeners;
     unsigned int num_rcs;
     struct rc_tcp *tcp; /* Those of them that are NVMe/TCP's. */
+    struct rc_iwarp *iwarp;
     struct conf_peer peers[CONF_PORTS][CONF_PEERS];
     bool has_peer[CONF_PORTS][CONF_PEERS];
     char console[CONF_CONSOLE_LEN];

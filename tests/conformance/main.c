@@ -553,12 +553,12 @@ static void print_usage(const char *why)
             "PATH] |\n"
             "           --iface NAME  [--target IP] [--target6 IP] [--ip OWN]\n"
             "           [--nqn NQN] [--nsid N] [--mtu N] [--control PATH] "
-            "[--echo]\n"
+            "[--echo] [--iwarp]\n"
             "  [--list] [--only ID,...] [--chapters CHAPTER,...] [--first "
             "CHAPTER]\n"
             "  [--order FILE] [--stop-at-first] [--after TEST] [--all] "
-            "[--over-tcp] "
-            "[--seed N] [--slow N]\n"
+            "[--over-tcp|--over-iwarp]\n"
+            "  [--seed N] [--slow N]\n"
             "  [--pcap FOLDER] [--results FILE] [--mutant N]\n");
     exit(EXIT_USAGE);
 }
@@ -664,6 +664,9 @@ static void take_option(struct options *options, int c)
     case 'e':
         options->link.target.has_echo = true;
         break;
+    case 'W':
+        options->link.target.has_iwarp = true;
+        break;
     case 'c':
         options->link.control = optarg;
         break;
@@ -693,6 +696,9 @@ static void take_option(struct options *options, int c)
         break;
     case 'T':
         options->conf.over_tcp = true;
+        break;
+    case 'V':
+        options->conf.over_iwarp = true;
         break;
     case 'S':
         options->conf.seed = parse_number("--seed", optarg);
@@ -728,6 +734,7 @@ static void parse_options(struct options *options, int argc, char **argv)
         {"nsid", required_argument, NULL, 'N'},
         {"mtu", required_argument, NULL, 'm'},
         {"echo", no_argument, NULL, 'e'},
+        {"iwarp", no_argument, NULL, 'W'},
         {"control", required_argument, NULL, 'c'},
         {"list", no_argument, NULL, 'l'},
         {"only", required_argument, NULL, 'o'},
@@ -738,6 +745,7 @@ static void parse_options(struct options *options, int argc, char **argv)
         {"stop-at-first", no_argument, NULL, 'x'},
         {"all", no_argument, NULL, 'a'},
         {"over-tcp", no_argument, NULL, 'T'},
+        {"over-iwarp", no_argument, NULL, 'V'},
         {"seed", required_argument, NULL, 'S'},
         {"slow", required_argument, NULL, 'w'},
         {"pcap", required_argument, NULL, 'p'},

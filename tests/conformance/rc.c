@@ -7,6 +7,7 @@
 #include "internal.h"
 #include "lib/bytes.h"
 #include "net/wire/bth.h"
+#include "rc_iwarp.h"
 #include "rc_tcp.h"
 
 enum {
@@ -277,6 +278,21 @@ static uint8_t or_default(uint8_t value, uint8_t fallback)
     return value != 0 ? value : fallback;
 }
 
+void rc_make_nvme_private(const struct rc *rc, uint8_t *data)
+{
+    const struct rc_config *config = &rc->config;
+    const struct nvme_rdma_req nvme = {
+        .qid = config->qid,
+        .hrqsize =
+            config->hrqsize != 0 ? config->hrqsize : (uint16_t)QUEUE_ENTRIES,
+        .hsqsize = config->hsqsize != 0 ? config->hsqsize
+                                        : (uint16_t)(QUEUE_ENTRIES - 1),
+        .cntlid = config->qid != 0 ? config->cntlid : (uint16_t)0,
+    };
+
+    nvme_rdma_req_emit(data, &nvme);
+}
+
 static size_t make_private(const struct rc *rc, uint8_t *data)
 {
     struct rdma_ip_cm ip_cm = {
@@ -284,22 +300,13 @@ static size_t make_private(const struct rc *rc, uint8_t *data)
         .dst = rc->path.dst,
         .src_port = (uint16_t)(SRC_PORT + (rc->qpn & 0xfff)),
     };
-    struct nvme_rdma_req nvme = {
-        .qid = rc->config.qid,
-        .hrqsize = rc->config.hrqsize,
-        .hsqsize = rc->config.hsqsize,
-        .cntlid = rc->config.qid != 0 ? rc->config.cntlid : (uint16_t)0,
-    };
 
     memset(data, 0, CM_REQ_PRIVATE_LEN);
     rdma_ip_cm_emit(&ip_cm, data);
     if (rc->config.service != RC_SERVICE_NVME) {
         return RDMA_IP_CM_LEN;
     }
-    nvme.hrqsize = nvme.hrqsize != 0 ? nvme.hrqsize : (uint16_t)QUEUE_ENTRIES;
-    nvme.hsqsize =
-        nvme.hsqsize != 0 ? nvme.hsqsize : (uint16_t)(QUEUE_ENTRIES - 1);
-    nvme_rdma_req_emit(data + RDMA_IP_CM_LEN, &nvme);
+    rc_make_nvme_private(rc, data + RDMA_IP_CM_LEN);
     return RDMA_IP_CM_LEN + NVME_RDMA_REQ_LEN;
 }
 
@@ -527,6 +534,10 @@ struct rc *rc_open(struct conf *conf, const struct rc_config *config)
         rc_tcp_open(rc);
         return rc;
     }
+    if (rc_is_iwarp(conf)) {
+        rc_iwarp_open(rc);
+        return rc;
+    }
     rc_make_req(rc, &req, private_data);
     rc_send_req(rc, &req);
     rc_take_rep(rc);
@@ -559,8 +570,8 @@ bool rc_reopen(struct rc *rc)
 
 void rc_close(struct rc *rc)
 {
-    if (rc->tcp != NULL) {
-        rc_tcp_close(rc);
+    if (rc->over != NULL) {
+        rc->over_ops->close(rc);
         return;
     }
     rc_send_dreq(rc);
@@ -607,8 +618,8 @@ void rc_send_message(struct rc *rc, const void *data, size_t len_bytes)
     const uint8_t *from = data;
     bool is_first = true;
 
-    if (rc->tcp != NULL) {
-        rc_tcp_send_capsule(rc, data, len_bytes);
+    if (rc->over != NULL) {
+        rc->over_ops->send(rc, data, len_bytes);
         return;
     }
     do {
@@ -705,8 +716,8 @@ static bool has_message(void *ctx)
 const struct rc_message *rc_take_message_within(struct rc *rc,
                                                 uint64_t timeout_us)
 {
-    if (rc->tcp != NULL ? !rc_tcp_wait(rc, timeout_us)
-                        : !conf_look(rc->conf, has_message, rc, timeout_us)) {
+    if (rc->over != NULL ? !rc->over_ops->wait(rc, timeout_us)
+                         : !conf_look(rc->conf, has_message, rc, timeout_us)) {
         return NULL;
     }
     return &rc->messages[rc->get++ % RC_MESSAGES];
@@ -717,8 +728,8 @@ const struct rc_message *rc_take_message(struct rc *rc, const char *what)
     uint64_t timeout_us = conf_answer_us(rc->conf);
 
     conf_check(rc->conf,
-               rc->tcp != NULL
-                   ? rc_tcp_wait(rc, timeout_us)
+               rc->over != NULL
+                   ? rc->over_ops->wait(rc, timeout_us)
                    : conf_wait(rc->conf, has_message, rc, timeout_us),
                "expected %s: no message came", what);
     return &rc->messages[rc->get++ % RC_MESSAGES];

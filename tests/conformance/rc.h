@@ -60,11 +60,21 @@ struct rc_message {
     uint8_t data[RC_MESSAGE_MAX];
 };
 
-struct rc_tcp;
+/* What carries the messages instead of RoCE: --over-tcp, --over-iwarp. */
+struct rc;
+struct rc_over_ops {
+    void (*send)(struct rc *rc, const void *capsule, size_t len);
+    /* Serve all connections of the test until this one has a message.
+     * @return false when the time is up */
+    bool (*wait)(struct rc *rc, uint64_t timeout_us);
+    void (*close)(struct rc *rc);
+};
 
 struct rc {
     struct conf *conf;
-    struct rc_tcp *tcp; /* It is a connection of NVMe/TCP: --over-tcp. */
+    const struct rc_over_ops *over_ops; /* NULL: RoCE */
+    void *over;                         /* the connection, for over_ops */
+    bool has_no_keys;                   /* It is NVMe/TCP. */
     struct rc_config config;
     struct packet_path path; /* The path to the target. */
     uint32_t qpn, target_qpn;
@@ -110,6 +120,9 @@ struct rc *rc_new(struct conf *conf, const struct rc_config *config);
  */
 void rc_make_req(const struct rc *rc, struct cm_req *req,
                  uint8_t *private_data);
+
+/** The NVMe part of the private data: NVME_RDMA_REQ_LEN bytes. */
+void rc_make_nvme_private(const struct rc *rc, uint8_t *data);
 
 /* Send one MAD with the message in `body` (MAD_DATA_LEN bytes). */
 void rc_send_mad(struct rc *rc, enum cm_attribute attribute,

@@ -55,30 +55,6 @@ bool rc_is_tcp(const struct conf *conf)
     return conf->options->over_tcp && strcmp(conf->chapter, "nvme") == 0;
 }
 
-void rc_tcp_open(struct rc *rc)
-{
-    static const uint8_t request[IC_LEN] = {0, 0, IC_LEN, 0, IC_LEN};
-    struct conf *conf = rc->conf;
-    struct rc_tcp *tcp = conf_alloc(conf, sizeof(*tcp));
-    const uint8_t *answer;
-
-    if (conf->num_rcs == 1) {
-        nvme_tcp_service_start(conf);
-    }
-    tcp->rc = rc;
-    tcp->next = conf->tcp;
-    tcp->stream.peer.conf = conf;
-    conf->tcp = tcp;
-    rc->tcp = tcp;
-    stream_open(&tcp->stream, rc->config.peer, rc->config.port,
-                rc->config.is_v6, nvme_tcp_own_port(conf, conf->num_rcs),
-                STREAM_PORT);
-    stream_send(&tcp->stream, request, sizeof(request), 0);
-    answer = stream_take(&tcp->stream, IC_LEN);
-    conf_equal(conf, "type of ICResp", answer[0], 1);
-    conf_equal(conf, "digests", answer[11], 0);
-}
-
 /* ---- Commands. */
 
 static struct tcp_command *find_free(struct rc_tcp *tcp)
@@ -131,9 +107,9 @@ static void note_command(struct rc_tcp *tcp, uint8_t *sqe)
     }
 }
 
-void rc_tcp_send_capsule(struct rc *rc, const uint8_t *capsule, size_t len)
+static void send_capsule(struct rc *rc, const void *capsule, size_t len)
 {
-    struct rc_tcp *tcp = rc->tcp;
+    struct rc_tcp *tcp = rc->over;
     uint8_t pdu[PDU_MAX] = {TYPE_CAPSULE, 0, CAPSULE_LEN};
 
     ASSERT(len >= NVME_SQE_LEN && HEAD_LEN + len <= sizeof(pdu));
@@ -273,7 +249,7 @@ static void conn_serve(struct rc_tcp *tcp)
     }
 }
 
-bool rc_tcp_wait(struct rc *rc, uint64_t timeout_us)
+static bool wait_response(struct rc *rc, uint64_t timeout_us)
 {
     uint64_t since_us = conf_now_us(rc->conf);
 
@@ -292,10 +268,42 @@ bool rc_tcp_wait(struct rc *rc, uint64_t timeout_us)
     return true;
 }
 
-void rc_tcp_close(struct rc *rc)
+static void close_stream(struct rc *rc)
 {
-    stream_send_flags(&rc->tcp->stream, SEG_FIN | SEG_ACK);
-    while (!rc->tcp->stream.is_finished && !rc->tcp->stream.is_reset) {
-        (void)stream_poll(&rc->tcp->stream, 0);
+    struct rc_tcp *tcp = rc->over;
+
+    stream_send_flags(&tcp->stream, SEG_FIN | SEG_ACK);
+    while (!tcp->stream.is_finished && !tcp->stream.is_reset) {
+        (void)stream_poll(&tcp->stream, 0);
     }
+}
+
+/* ---- The beginning. */
+
+void rc_tcp_open(struct rc *rc)
+{
+    static const uint8_t request[IC_LEN] = {0, 0, IC_LEN, 0, IC_LEN};
+    static const struct rc_over_ops ops = {send_capsule, wait_response,
+                                           close_stream};
+    struct conf *conf = rc->conf;
+    struct rc_tcp *tcp = conf_alloc(conf, sizeof(*tcp));
+    const uint8_t *answer;
+
+    if (conf->num_rcs == 1) {
+        nvme_tcp_service_start(conf);
+    }
+    tcp->rc = rc;
+    tcp->next = conf->tcp;
+    tcp->stream.peer.conf = conf;
+    conf->tcp = tcp;
+    rc->over = tcp;
+    rc->over_ops = &ops;
+    rc->has_no_keys = true;
+    stream_open(&tcp->stream, rc->config.peer, rc->config.port,
+                rc->config.is_v6, nvme_tcp_own_port(conf, conf->num_rcs),
+                STREAM_PORT);
+    stream_send(&tcp->stream, request, sizeof(request), 0);
+    answer = stream_take(&tcp->stream, IC_LEN);
+    conf_equal(conf, "type of ICResp", answer[0], 1);
+    conf_equal(conf, "digests", answer[11], 0);
 }

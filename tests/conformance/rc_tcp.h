@@ -18,11 +18,5 @@ bool rc_is_tcp(const struct conf *conf);
 
 /** Connect, ICReq and ICResp. */
 void rc_tcp_open(struct rc *rc);
-void rc_tcp_send_capsule(struct rc *rc, const uint8_t *capsule, size_t len);
-
-/** Serve all connections of the test until this one has a message.
- * @return false when the time is up */
-bool rc_tcp_wait(struct rc *rc, uint64_t timeout_us);
-void rc_tcp_close(struct rc *rc);
 
 #endif

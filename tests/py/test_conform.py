@@ -544,6 +544,8 @@ def test_an_error_of_the_program_is_reported_in_one_line(fake):
 @pytest.mark.parametrize("words", [
     ("--target", "10.0.0.1"), ("--via", "eth0"), ("--native", "--ip", "10.0.0.2"),
     ("--native", "--target", "10.0.0.1", "--via", "eth0"), ("--peer", "spdk"),
+    ("--peer", "nvmet", "--over-iwarp"), ("--native", "--over-tcp", "--over-iwarp"),
+    ("--target", "10.0.0.1", "--via", "eth0", "--over-iwarp"),
     ("--native", "--peer", "nvmet"), ("--slow", "0", "--native"),
     ("--native", "--junit", "/nowhere/at/all.xml"),
     # The report's place is checked before the run, so that no run is lost.

@@ -6,18 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tcp_peer.h"
+#include "nvme_tcp_peer.h"
 
 enum {
     PORT = 4420,
-    OWN_PORT = 50000,
+    LISTEN_US = 100000,
     WINDOW = 65535,
     SEGMENT = 1400,
     STREAM = 1 << 16, /* bytes of either direction */
     ANY = 0x100,      /* any byte; with a mask: any high or low digit */
     ANY_HIGH = 0x200,
     ANY_LOW = 0x400,
-    KEPT = 0x800, /* any byte, which is kept */
+    KEPT = 0x800,     /* any byte, which is kept */
+    SETUP_FLAGS = 16, /* of a request or reply of MPA */
+    SETUP_CRC = 0x40,
+    SETUP_ENHANCED = 0x10,
+    SETUP_LEN = 20, /* then IRD and ORD */
+    ENHANCED_LEN = 4,
 };
 
 struct play {
@@ -60,8 +65,27 @@ static void save_setting(struct conf *conf, const char *setting)
     }
 }
 
-static void serve_iwarp(struct conf *conf)
+/* Linux's listener may have to be made again after an earlier test. */
+static void find_service(struct conf *conf)
 {
+    uint64_t until_us = conf_now_us(conf) + conf_answer_us(conf);
+
+    if (!conf_target(conf)->has_iwarp) {
+        conf_not_applicable(conf, "the target serves no iWARP (no --iwarp)");
+    }
+    while (!stream_port_listens(conf)) {
+        conf_check(conf, conf_now_us(conf) < until_us,
+                   "nothing listens on TCP port 4420");
+        conf_pass(conf, LISTEN_US);
+    }
+}
+
+void iwarp_service_start(struct conf *conf)
+{
+    if (!conf_target(conf)->is_ours) {
+        find_service(conf);
+        return;
+    }
     if (!console_says(conf, "config", "nvme.iwarp")) {
         conf_not_applicable(conf, "the console has no setting nvme.iwarp");
     }
@@ -73,7 +97,7 @@ static void serve_iwarp(struct conf *conf)
 
 void iwarp_script_off(struct conf *conf)
 {
-    serve_iwarp(conf);
+    iwarp_service_start(conf);
     save_setting(conf, "nvme.iwarp off");
     conf_reset(conf);
     conf_check(conf,
@@ -168,8 +192,9 @@ static const uint8_t *next_bytes(struct play *play, uint32_t len)
 
 static void open_connection(struct play *play)
 {
-    play->peer = tcp_peer_new(play->conf, 0, play->port, play->is_v6,
-                              (uint16_t)(OWN_PORT + play->number++), PORT);
+    play->peer =
+        tcp_peer_new(play->conf, 0, play->port, play->is_v6,
+                     nvme_tcp_own_port(play->conf, play->number++), PORT);
     play->sent = play->out_len = play->in_len = play->in_at = 0;
     play->has_fin = play->in_fin = play->in_rst = false;
     play->has_no_crc = play->is_held = false;
@@ -237,15 +262,42 @@ static const char *add_padding(struct play *play, const char *p)
     return end;
 }
 
+/* The last 8 bytes of the line are a number, which grows. */
+static void add_to_last(struct play *play, unsigned long count)
+{
+    conf_check(play->conf, play->line_len >= 8, "@+%lu in a script", count);
+    for (uint32_t i = 1; i <= 8; i++) {
+        uint16_t *byte = &play->line[play->line_len - i];
+
+        count += *byte;
+        *byte = count & 0xff;
+        count >>= 8;
+    }
+}
+
 static const char *add_kept(struct play *play, const char *p)
 {
+    bool has_number = p[1] == '+' || p[1] == '=';
+    unsigned long count = 0;
+    char *end = NULL;
+    uint32_t len = play->kept_len;
+
     if (isdigit((unsigned char)p[1])) {
         return add_counted(play, p, ANY | KEPT);
     }
-    for (uint32_t i = 0; i < play->kept_len; i++) {
+    if (has_number) {
+        count = strtoul(p + 2, &end, 10);
+    }
+    if (p[1] == '=') {
+        len = (uint32_t)MIN(count, (unsigned long)len);
+    }
+    for (uint32_t i = 0; i < len; i++) {
         add_byte(play, play->kept[i]);
     }
-    return p + 1;
+    if (p[1] == '+') {
+        add_to_last(play, count);
+    }
+    return has_number ? end : p + 1;
 }
 
 static void read_bytes(struct play *play, const char *p)
@@ -310,6 +362,39 @@ static void compare_bytes(struct play *play, const uint8_t *got)
     }
 }
 
+/* ---- Other targets than ours choose CRC, IRD and ORD for themselves. */
+
+static bool line_begins(const struct play *play, const char *text)
+{
+    for (uint32_t i = 0; text[i] != '\0'; i++) {
+        if (i >= play->line_len || play->line[i] != (uint8_t)text[i]) {
+            return false;
+        }
+    }
+    return play->line_len > SETUP_FLAGS;
+}
+
+/* A request asks for CRC, so that each target uses it. */
+static void ask_for_crc(struct play *play)
+{
+    if (!conf_target(play->conf)->is_ours &&
+        line_begins(play, "MPA ID Req Frame")) {
+        play->line[SETUP_FLAGS] |= SETUP_CRC;
+    }
+}
+
+static void allow_any_terms(struct play *play)
+{
+    if (!conf_target(play->conf)->is_ours &&
+        line_begins(play, "MPA ID Rep Frame") &&
+        (play->line[SETUP_FLAGS] & SETUP_ENHANCED) != 0) {
+        for (uint32_t i = SETUP_LEN;
+             i < SETUP_LEN + ENHANCED_LEN && i < play->line_len; i++) {
+            play->line[i] = ANY;
+        }
+    }
+}
+
 /* ---- Commands. */
 
 static void send_line(struct play *play, bool is_fpdu)
@@ -340,6 +425,7 @@ static void send_line(struct play *play, bool is_fpdu)
 
 static void expect_line(struct play *play)
 {
+    allow_any_terms(play);
     compare_bytes(play, next_bytes(play, play->line_len));
     play->in_at += play->line_len;
 }
@@ -501,6 +587,7 @@ static void play_line(struct play *play, const char *line)
         expect_line(play);
     } else if ((rest = word_after(line, ">")) != NULL) {
         read_bytes(play, rest);
+        ask_for_crc(play);
         send_line(play, false);
     } else if ((rest = word_after(line, "f>")) != NULL) {
         read_bytes(play, rest);
@@ -525,7 +612,7 @@ void iwarp_script_run(struct conf *conf)
         .in = conf_alloc(conf, STREAM),
         .line = conf_alloc(conf, STREAM * sizeof(uint16_t)),
     };
-    serve_iwarp(conf);
+    iwarp_service_start(conf);
     while (*p != '\0') {
         size_t len = strcspn(p, "\n");
         char *line = conf_alloc(conf, len + 1);

@@ -5,6 +5,8 @@
  * script has one command a line; "#" begins a comment.  Nothing here uses
  * net/mpa, net/iwarp or net/wire, so that a field which these read wrongly in
  * both directions is noticed.
+ * For another target than ours, requests ask for CRC, and a reply may have any
+ * IRD and ORD.
  * Spec: RFC 5044 section 4 (FPDUs and their CRC).
  *
  *   set KEY VALUE   a setting, before the connection: the drive restarts;
@@ -34,8 +36,9 @@
  *   BYTES           hex digits in any groups; "?" is any digit; "text"; zN for
  *                   N zeros; xN for N bytes of 5a; padN for zeros up to the
  *                   N-th byte of this line; *N for N bytes of any value;
- *                   (expected) @N, the next N bytes are kept, and (sent) @ for
- *                   them
+ *                   (expected) @N, the next N bytes are kept, and @ for them;
+ *                   @=N for the first N of them; @+N for them, with N added to
+ *                   the number in the last 8
  */
 #ifndef ESSD_CONFORM_IWARP_SCRIPT_H
 #define ESSD_CONFORM_IWARP_SCRIPT_H
@@ -45,6 +48,9 @@
 /** Play the script in the text of the test's row, on a drive that serves NVMe
  * over iWARP. */
 void iwarp_script_run(struct conf *conf);
+
+/** NVMe over iWARP is off by default: a drive of ours is restarted with it. */
+void iwarp_service_start(struct conf *conf);
 
 /** The drive does not serve NVMe over iWARP any more. */
 void iwarp_script_off(struct conf *conf);
@@ -64,9 +70,9 @@ void iwarp_script_off(struct conf *conf);
 #define IW_CONNECT                                                             \
     "f> 41 43 00000000 00000000 00000001 00000000 7f 40 0100 01 z19 "          \
     "00000000 88880102 000400 12345678 40 0000 0000 1f00 00 z17\n"             \
-    "f< 41 41 00000000 00000001 00000001 00000000 @4 z8 00000400 78563412 "    \
+    "f< 41 41 00000000 00000001 00000001 00000000 @12 00000400 78563412 "      \
     "0201888800000000\n"                                                       \
-    "f> c1 42 @ z8 000102030405060708090a0b0c0d0e0f ffff pad270 "              \
+    "f> c1 42 @ 000102030405060708090a0b0c0d0e0f ffff pad270 "                 \
     "\"nqn.2014-08.org.nvmexpress.discovery\" pad526 "                         \
     "\"nqn.2014-08.org.example:host\" pad1038\n"                               \
     "f< 41 43 00000000 00000000 00000001 00000000 *8 *2 0000 0100 0000\n"

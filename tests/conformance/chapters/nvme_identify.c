@@ -104,7 +104,7 @@ WITH_NVME(sgls)
 
     conf_check(conf, (sgls & 3) == 1 || (sgls & 3) == 2,
                "SGLS bits 1:0 are %u, but fabrics need SGLs", sgls & 3);
-    if (nvme->admin->tcp == NULL) {
+    if (!nvme->admin->has_no_keys) {
         conf_check(conf, sgls & SGLS_KEYED,
                    "SGLS bit 2 is 0, but RDMA needs keys");
     } else {

@@ -169,7 +169,7 @@ uint16_t nvme_tcp_own_port(const struct conf *conf, unsigned int number)
                       (conf_number(conf) * PORTS_OF_TEST + number) % PORTS);
 }
 
-static bool is_listening(struct conf *conf)
+bool stream_port_listens(struct conf *conf)
 {
     struct tcp_peer peer = tcp_peer_new(
         conf, 1, 0, false, nvme_tcp_own_port(conf, ASK_PORT), STREAM_PORT);
@@ -188,7 +188,10 @@ void nvme_tcp_service_start(struct conf *conf)
 {
     const char *answer;
 
-    if (conf_target(conf)->is_virtual || is_listening(conf)) {
+    if (conf_target(conf)->has_iwarp) {
+        conf_not_applicable(conf, "TCP port 4420 is iWARP's");
+    }
+    if (conf_target(conf)->is_virtual || stream_port_listens(conf)) {
         return;
     }
     if (!conf_target(conf)->is_ours) {

@@ -33,6 +33,9 @@ struct stream {
  * it. */
 void nvme_tcp_service_start(struct conf *conf);
 
+/** Whether the target accepts connections to STREAM_PORT. */
+bool stream_port_listens(struct conf *conf);
+
 /** A TCP port that no earlier connection of the run has had. */
 uint16_t nvme_tcp_own_port(const struct conf *conf, unsigned int number);
 

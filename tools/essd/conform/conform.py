@@ -49,6 +49,7 @@ NAMESPACES = "1x128M"   # room is left for namespaces that tests create
 # Time limits of a single test.  They keep a test that hangs from blocking a CI job.
 SILENCE_S = 300.0
 SILENCE_ALL_S = 3600.0      # with --all, for the long tests
+PEERS = ("nvmet", "siw")
 REPORT_S = 10.0             # how often reports are written during a run
 
 
@@ -69,6 +70,7 @@ class Options:
     only: list[str] = field(default_factory=list)
     every: bool = False
     over_tcp: bool = False  # the chapter nvme uses NVMe/TCP
+    over_iwarp: bool = False    # or NVMe over iWARP
     seed: int = 1
     slow: int = 1
     drives: int = 1
@@ -97,8 +99,13 @@ class Options:
         if self.over_tcp and (self.target or self.peer):
             raise UsageError("--over-tcp is for a drive that the suite starts itself, not for "
                              "--target or --peer")
-        if self.peer not in ("", "nvmet"):
-            raise UsageError(f"--peer {self.peer}: the only peer is nvmet")
+        if self.over_iwarp and (self.target or self.peer == "nvmet"):
+            raise UsageError("--over-iwarp is for a drive that the suite starts itself, and "
+                             "for --peer siw")
+        if self.over_tcp and self.over_iwarp:
+            raise UsageError("give only one of --over-tcp and --over-iwarp")
+        if self.peer not in ("", *PEERS):
+            raise UsageError(f"--peer {self.peer}: the peers are {' and '.join(PEERS)}")
         if self.slow < 1:
             raise UsageError(f"--slow {self.slow}: must be a number from 1")
 
@@ -113,6 +120,8 @@ class Options:
         words = ["--seed", str(self.seed), "--slow", str(self.slow), *self.selection]
         if self.over_tcp:
             words.append("--over-tcp")
+        if self.over_iwarp:
+            words.append("--over-iwarp")
         if self.chapters:
             words += ["--chapters", ",".join(self.chapters)]
         if self.pcap is not None:
@@ -220,15 +229,16 @@ def link(options: Options) -> Iterator[Stand]:
 
 
 @contextlib.contextmanager
-def nvmet() -> Iterator[Stand]:
-    """The Linux kernel's own target (nvmet) in a guest."""
-    from . import peer as conform_peer
-    with conform_peer.nvmet() as peer:
-        yield Stand("nvmet", ["--socket", str(peer.socket), "--target", peer.ip,
-                              "--target6", peer.ip6,
-                              "--nqn", peer.nqn, "--nsid", str(peer.nsid),
-                              "--mtu", str(peer.mtu),
-                              *(["--echo"] if peer.has_echo else [])],
+def nvmet(name: str) -> Iterator[Stand]:
+    """The Linux kernel's own target (nvmet) in a guest: one of PEERS."""
+    from . import peer as conform_peer, siw_peer
+    with siw_peer.started() if name == "siw" else conform_peer.nvmet() as peer:
+        yield Stand(name, ["--socket", str(peer.socket), "--target", peer.ip,
+                           *(["--target6", peer.ip6] if peer.ip6 else []),
+                           "--nqn", peer.nqn, "--nsid", str(peer.nsid),
+                           "--mtu", str(peer.mtu),
+                           *(["--echo"] if peer.has_echo else []),
+                           *(["--iwarp"] if peer.has_iwarp else [])],
                     drive={"mn": "Linux nvmet", "fr": peer.kernel,
                            "subnqn": peer.nqn},
                     complaints=peer.complaints, death=peer.death,
@@ -239,7 +249,7 @@ def stand_for(options: Options) -> contextlib.AbstractContextManager[Stand]:
     if options.native:
         return native(options.nand)
     if options.peer:
-        return nvmet()
+        return nvmet(options.peer)
     return link(options) if options.target else emulated(options.nand)
 
 

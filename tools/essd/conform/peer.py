@@ -55,14 +55,16 @@ class NvmetPeer:
     has_echo: bool              # a program provides the diagnostic echo service
     kernel: str                 # the kernel's version, for reports
     instance: Instance
+    part: str = "peer"          # the guest
+    has_iwarp: bool = False     # it serves NVMe over iWARP, too
 
     @property
     def console_log(self) -> Path:
-        return console_log(self.instance.folder, "peer")
+        return console_log(self.instance.folder, self.part)
 
     def run(self, command: str) -> str:
         """Run one command in the guest; return what it has written to stdout."""
-        return self.instance.run(command, part="peer", apart=True).output
+        return self.instance.run(command, part=self.part, apart=True).output
 
     def complaints(self) -> list[str]:
         """Warnings and errors of the guest's kernel, and whether the guest ended."""

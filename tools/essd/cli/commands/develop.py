@@ -29,8 +29,8 @@ def conform(native: Annotated[bool, typer.Option(
             ip: Annotated[str, typer.Option(
                 metavar="OWN", help="The suite's own address on that link.")] = "",
             peer: Annotated[str, typer.Option(
-                metavar="nvmet", help="Test the Linux kernel's own target in a guest."
-                )] = "",
+                metavar="nvmet|siw", help="Test the Linux kernel's own target in a guest: "
+                "over RoCE, or over iWARP and RoCE.")] = "",
             list_: Annotated[bool, typer.Option(
                 "--list", help="List the tests with clause and purpose, and exit."
                 )] = False,
@@ -44,6 +44,8 @@ def conform(native: Annotated[bool, typer.Option(
                 "--all", help="Run the long tests too.")] = False,
             over_tcp: Annotated[bool, typer.Option(
                 "--over-tcp", help="Run the chapter nvme over NVMe/TCP.")] = False,
+            over_iwarp: Annotated[bool, typer.Option(
+                "--over-iwarp", help="Run the chapter nvme over iWARP.")] = False,
             mutants: Annotated[bool, typer.Option(
                 "--mutants", help="Test the suite itself: build drives with deliberate "
                 "defects and check that it fails each of them.")] = False,
@@ -78,8 +80,8 @@ def conform(native: Annotated[bool, typer.Option(
     options = conform_module.Options(
         native=native, nand=nand, target=target, via=via, ip=ip, peer=peer,
         only=[x for text in only or [] for x in text.split(",") if x], every=every,
-        over_tcp=over_tcp, seed=seed, slow=slow, drives=drives, junit=junit, html=html,
-        pcap=pcap)
+        over_tcp=over_tcp, over_iwarp=over_iwarp, seed=seed, slow=slow, drives=drives,
+        junit=junit, html=html, pcap=pcap)
     try:
         if only and not options.only:
             raise conform_module.UsageError(
