@@ -173,9 +173,8 @@ static void transport_sends(uint8_t len)
         conn->wants_close = true;
     } else if ((uint16_t)(conn->span_head - conn->span_tail) < NVME_TCP_SENDS &&
                !conn->wants_close) {
-        conn->spans[conn->span_head++ % NVME_TCP_SENDS] =
-            (struct tls_span){
-                .data = text, .len_bytes = len, .ends_send = true};
+        conn->spans[conn->span_head++ % NVME_TCP_SENDS] = (struct tls_span){
+            .data = text, .len_bytes = len, .ends_send = true};
         sends++;
     }
     run_turns();

@@ -11,6 +11,7 @@
 #include "protection_bed.h"
 
 #include "nvmeof/wire/cqe.h"
+#include "storage/ftl/map/map.h"
 #include "tests/test_fixture.h"
 
 enum {
