@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a host of user-mode Linux does with its cards: bonding, MTU, netem.
+"""What a host of user-mode Linux does with its cards: bonding (with RoCE and TCP), MTU, netem.
 
 VLANs are in test_tcp_echo.
 """
 
+import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+import uart_dialogue
 from conftest import SESSION
 from test_lag import LACP, bonded, boot, plug, status, unplug, wait
 
+from essd.drive import tcp
 from essd.instance import steps
 from essd.instance.config import UML
 from essd.instance.instance import Instance
@@ -19,6 +24,7 @@ from essd.setup import setup
 pytestmark = [pytest.mark.drive, pytest.mark.uml]
 
 NAME = f"{SESSION}-bond"
+TRANSFER = 24_000_000
 VERIFIED = "--rw=randwrite --bsrange=4k-64k --iodepth=8 --size=4m"
 
 
@@ -56,6 +62,36 @@ def test_a_bond_of_both_cards_goes_on_with_one_cable(aggregated: Job) -> None:
         wait(lambda: bonded(job), f"port {port} is not back")
     verify(job)
     steps.disconnect(job)
+
+
+@pytest.mark.long
+def test_a_transfer_over_tcp_goes_on_with_one_cable(aggregated: Job,
+                                                    host_programs: dict[str, Path]) -> None:
+    """The connection's path is the aggregate: every byte comes back by the other cable."""
+    job = aggregated
+    wait(lambda: bonded(job), status(job))
+    for line in ("config set tcp.echo on", "config save"):
+        assert uart_dialogue.ask(job.instance, line)[-1].startswith("ok")
+    job.instance.put(host_programs["tcp_load"], "/tmp/tcp_load")
+    job.quiet("tc qdisc add dev bond0 root netem delay 5ms")    # so that it takes half a minute
+    with ThreadPoolExecutor(1) as pool:
+        load = pool.submit(job.quiet, f"/tmp/tcp_load {job.addresses[0]} 7 {TRANSFER} 1")
+        for port in (0, 1):
+            wait(lambda: sent_bytes(job) > 0, "nothing is sent")
+            unplug(job, port)
+            wait(lambda: status(job).count("MII Status: up") == 2, f"port {port} is still up")
+            before = sent_bytes(job)
+            wait(lambda at=before: sent_bytes(job) > at + 100_000, "the transfer stands still")
+            assert not load.done(), load.result()
+            plug(job, port)
+            wait(lambda: bonded(job), f"port {port} is not back")
+        assert json.loads(load.result())["bytes"] == TRANSFER
+
+
+def sent_bytes(job: Job) -> int:
+    """What the drive has sent by its only connection that is open."""
+    return sum(entry["sent-bytes"] for entry in tcp.read(job.instance)
+               if entry["state"] == "ESTABLISHED")
 
 
 def test_a_card_gets_its_mtu_back_and_comes_up_again(job: Job) -> None:
