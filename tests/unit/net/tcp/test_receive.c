@@ -237,6 +237,28 @@ static void test_window_closes_and_opens_in_large_steps(void **state)
                 "> . 1:1(0) ack 4097 win 4096\n");
 }
 
+/* RFC 9293 section 3.10.7.4, first check: a segment is acceptable if its first
+ * or its last byte is in the window.  One that begins before it and ends beyond
+ * it is neither, and is answered; its peer has ignored the window. */
+static void test_segment_around_the_whole_window_is_answered(void **state)
+{
+    struct tcp_config config = script_config();
+
+    (void)state;
+    config.window_bytes = 2048;
+    play_config(&config, script_open_plain,
+                "< . 1:1001(1000) ack 1 win 65535\n"
+                "< . 1001:2001(1000) ack 1 win 65535\n"
+                "> . 1:1(0) ack 2001 win 48\n"
+                "< . 1901:2101(200) ack 1 win 65535\n"
+                "> . 1:1(0) ack 2001 win 48\n"
+                "received 2000\n"
+                "counter rx_unacceptable 1\n"
+                "< . 2001:2049(48) ack 1 win 65535\n"
+                "+0.04 > . 1:1(0) ack 2049 win 0\n"
+                "received 2048\n");
+}
+
 /* RFC 9293 section 3.10.7.4: with a window of 0, probes are answered and ACKs
  * are still processed (MUST-66). */
 static void test_closed_window_answers_probes_and_takes_acks(void **state)
