@@ -100,17 +100,20 @@ static inline void nvmf_bindings_add(struct nvmf_bindings *bindings,
 static inline void nvmf_bindings_tick(const struct nvmf_bindings *bindings,
                                       uint64_t now_us)
 {
-    for (uint8_t i = 0; i < bindings->count; i++) {
-        bindings->list[i].ops->tick(bindings->list[i].ctx, now_us);
+    const struct nvmf_binding *end = bindings->list + bindings->count;
+
+    for (const struct nvmf_binding *b = bindings->list; b != end; b++) {
+        b->ops->tick(b->ctx, now_us);
     }
 }
 
 static inline bool nvmf_bindings_step(const struct nvmf_bindings *bindings)
 {
+    const struct nvmf_binding *end = bindings->list + bindings->count;
     bool is_busy = false;
 
-    for (uint8_t i = 0; i < bindings->count; i++) {
-        is_busy |= bindings->list[i].ops->step(bindings->list[i].ctx);
+    for (const struct nvmf_binding *b = bindings->list; b != end; b++) {
+        is_busy |= b->ops->step(b->ctx);
     }
     return is_busy;
 }
@@ -131,11 +134,11 @@ static inline uint64_t nvmf_bindings_watch(const struct nvmf_bindings *bindings)
 static inline enum nvmf_turn nvmf_bindings_need_turn(
     const struct nvmf_bindings *bindings)
 {
+    const struct nvmf_binding *end = bindings->list + bindings->count;
     enum nvmf_turn most = NVMF_TURN_NOT_NEEDED;
 
-    for (uint8_t i = 0; i < bindings->count; i++) {
-        enum nvmf_turn turn =
-            bindings->list[i].ops->needs_turn(bindings->list[i].ctx);
+    for (const struct nvmf_binding *b = bindings->list; b != end; b++) {
+        enum nvmf_turn turn = b->ops->needs_turn(b->ctx);
 
         most = turn > most ? turn : most;
     }

@@ -499,9 +499,6 @@ enum loop_work tcp_services_poll(void *ctx, struct loop_step *step)
 {
     struct tcp_services *tcp = services_of(ctx);
 
-    if (__builtin_expect(!tcp->is_on, 1)) {
-        return LOOP_IDLE;
-    }
     tcp->now_us = step->now_us;
     tcp->has_event = false;
     if (toe_room(&tcp->toe) < COMMANDS_LEFT ||

@@ -73,7 +73,8 @@ const char *tcp_services_user(uint16_t port);
 /** DRAM that NVMe/TCP and iWARP need with this configuration. */
 uint64_t tcp_services_dram(const struct config *config);
 
-/* The functions of component "tcp"; their context is the drive. */
+/* The functions of component "tcp"; their context is the drive.  The first one
+ * is called in every turn while the engine is on. */
 enum loop_work tcp_services_poll(void *drive, struct loop_step *step);
 enum loop_work tcp_services_step(void *drive, struct loop_step *step);
 void tcp_services_flush(void *drive);

@@ -424,11 +424,6 @@ bool echo_switch(struct echo *echo, bool is_on)
     return true;
 }
 
-void echo_tick(struct echo *echo, uint64_t now_us)
-{
-    echo->now_us = now_us;
-}
-
 /* ---- Running. */
 
 static bool step_conn(struct echo_conn *c, uint64_t *deadline_us)

@@ -51,16 +51,13 @@ static enum loop_work run_entries(const struct loop_step_entry *entries,
                                   unsigned int count, struct loop_step *step)
 {
     const struct loop_step_entry *end = entries + count;
-    enum loop_work work = LOOP_IDLE;
+    unsigned int work = LOOP_IDLE;
 
     for (const struct loop_step_entry *entry = entries; entry != end; entry++) {
-        enum loop_work done;
-
         step->budget = entry->budget;
-        done = entry->run(entry->ctx, step);
-        work = MAX(work, done);
+        work |= (unsigned int)entry->run(entry->ctx, step);
     }
-    return work;
+    return (enum loop_work)work;
 }
 
 static void run_flushes(const struct loop *loop)

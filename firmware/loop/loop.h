@@ -59,11 +59,13 @@ enum {
     LOOP_LATE_US = 100000, /* a turn may be late by this and count in full */
 };
 
-/* What a poll or a step did; in a turn, the greatest value counts. */
+/* What a poll or a step did; in a turn, the greatest value counts.  Each value
+ * has the bits of those below it. */
 enum loop_work {
-    LOOP_IDLE,  /* There was nothing to do. */
-    LOOP_IO,    /* It served commands of hosts, which seldom concerns a step. */
-    LOOP_EVENT, /* It did other work: the next turn is full. */
+    LOOP_IDLE = 0,  /* There was nothing to do. */
+    LOOP_IO = 1,    /* It served commands of hosts, which seldom concerns a
+                     * step. */
+    LOOP_EVENT = 3, /* It did other work: the next turn is full. */
 };
 
 /*
