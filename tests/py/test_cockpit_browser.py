@@ -169,6 +169,30 @@ def test_nothing_is_crowded_or_beyond_the_page(shown: Shown, width: int) -> None
         set_size(page, 1440, False)
 
 
+RULE = "nvme opcode=read nsid=1 lba=100-200 when every=10 count=3 do status=internal-error"
+
+
+@pytest.mark.parametrize("width", [1440, 480])
+def test_no_table_of_fault_rules_scrolls_sideways(shown: Shown, width: int) -> None:
+    """At 480 pixels each value of a rule has its heading before it."""
+    page, _, supervisor = shown
+    before = supervisor.rules
+    supervisor.rules = [{"name": "a-rule-with-a-long-name", "rule": RULE, "on": True,
+                         "matched": 123456, "fired": 12345}]
+    set_size(page, width, False)
+    try:
+        page.until(f"document.querySelector('#faults').textContent.includes({RULE!r})")
+        assert page.run("[...document.querySelectorAll('#faults-section > div')].filter((box) => "
+                        "box.scrollWidth > box.clientWidth + 1).map((box) => box.id)") == []
+        assert page.run("document.querySelector('#faults .code').clientHeight > 0")
+        assert page.run("getComputedStyle([...document.querySelectorAll('#faults td')].find("
+                        "(cell) => cell.textContent === '123456'), '::before').content") == (
+            '"matched "' if width == 480 else "none")
+    finally:
+        supervisor.rules = before
+        set_size(page, 1440, False)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("width", "is_dark"), SIZES)
 def test_axe_finds_nothing(shown: Shown, width: int, is_dark: bool) -> None:

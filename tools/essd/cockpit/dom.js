@@ -107,7 +107,10 @@ function show_table(id, headings, rows) {
         while (found[i].cells.length < row.cells.length) {
             found[i].insertCell();
         }
-        row.cells.forEach((cell, n) => show_cell(found[i].cells[n], cell));
+        row.cells.forEach((cell, n) => {
+            found[i].cells[n].dataset.label = headings[n];      // for a narrow page
+            show_cell(found[i].cells[n], cell);
+        });
     });
 }
 
