@@ -27,6 +27,7 @@
     X(tcp_many) \
     X(iwarp_setup) \
     X(iwarp_segment) \
+    X(iwarp_limits) \
     X(iwarp_nvme) \
     X(roce_order) \
     X(roce_send) \

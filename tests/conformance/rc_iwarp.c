@@ -359,6 +359,7 @@ bool rc_iwarp_try(struct rc *rc)
     if (has_ended(&iwarp->stream) || !take_reply(iwarp)) {
         return false;
     }
+    iwarp_let_begin(conf);
     iwarp->next = conf->iwarp;
     conf->iwarp = iwarp;
     rc->over = iwarp;

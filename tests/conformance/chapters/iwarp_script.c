@@ -11,6 +11,7 @@
 enum {
     PORT = 4420,
     LISTEN_US = 100000,
+    BEGIN_US = 20000,
     WINDOW = 65535,
     SEGMENT = 1400,
     STREAM = 1 << 16, /* bytes of either direction */
@@ -92,6 +93,13 @@ void iwarp_service_start(struct conf *conf)
     if (!console_says(conf, "config get nvme.iwarp", "nvme.iwarp on")) {
         save_setting(conf, "nvme.iwarp on");
         conf_reset(conf);
+    }
+}
+
+void iwarp_let_begin(struct conf *conf)
+{
+    if (!conf_target(conf)->is_ours) {
+        conf_pass(conf, BEGIN_US);
     }
 }
 
@@ -428,6 +436,9 @@ static void expect_line(struct play *play)
     allow_any_terms(play);
     compare_bytes(play, next_bytes(play, play->line_len));
     play->in_at += play->line_len;
+    if (line_begins(play, "MPA ID Rep Frame")) {
+        iwarp_let_begin(play->conf);
+    }
 }
 
 static void expect_fpdu(struct play *play)

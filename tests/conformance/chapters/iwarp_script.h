@@ -52,6 +52,10 @@ void iwarp_script_run(struct conf *conf);
 /** NVMe over iWARP is off by default: a drive of ours is restarted with it. */
 void iwarp_service_start(struct conf *conf);
 
+/** After the reply of MPA: siw does not look at an FPDU that comes at once,
+ * although the host may send it then (RFC 5044 section 7.1.2). */
+void iwarp_let_begin(struct conf *conf);
+
 /** The drive does not serve NVMe over iWARP any more. */
 void iwarp_script_off(struct conf *conf);
 
