@@ -20,6 +20,7 @@ import pytest
 
 import essd
 from essd.api.background import Background
+from essd.drive import mgmt, tcp
 from essd.instance.config import UML
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml, pytest.mark.lossy, pytest.mark.long]
@@ -151,12 +152,39 @@ def test_100_megabytes_come_back(net: Net, what: str, round_trip_ms: int) -> Non
 @pytest.mark.parametrize("family", DRIVE)
 def test_all_of_it_at_once(net: Net, family: int, port: int) -> None:
     """By IPv4 and IPv6, one connection and many, with Linux and with the drive."""
-    what = "loss 2% reorder 10% duplicate 1%"
-    with net.netem(what, 10):
+    with net.netem(BAD, 10):
         for address in (DRIVE[family], FAR[family]):
             for connections in (1, CONNECTIONS):
                 said = net.load(address, port, 4 << 20, connections)
-                check_kernel(said, what, 10)
+                check_kernel(said, BAD, 10)
+
+
+# ---- NVMe/TCP, whose data the engine places, also those that came beyond a gap.
+
+FIO = ("fio --name=own --filename={device} --direct=1 --ioengine=libaio --bsrange=512-256k "
+       "--iodepth=16 --rw=randwrite --size=4m --verify=crc32c --verify_fatal=1")
+BAD = "loss 2% reorder 10% duplicate 1%"
+
+
+def nvme_tcp(net: Net) -> dict[str, int]:
+    return dict(mgmt.ask(net.drive.instance, "counters")["nvme-tcp"])
+
+
+@pytest.mark.parametrize("digests", ["", "-g -G"])
+def test_nvme_tcp_reads_what_it_has_written(net: Net, digests: str) -> None:
+    before = nvme_tcp(net)
+    with net.netem(BAD, 10):
+        net.near.run(f"ip netns exec peer nvme connect -t tcp -a {DRIVE[4]} -s 4420 "
+                     f"-n {net.drive.nqn} {digests}")
+        try:
+            assert {entry["remote"] for entry in tcp.read(net.drive.instance)
+                    if "nvme" in entry} == {"10.0.0.77"}    # the packets do pass netem
+            net.near.run(FIO.format(device=net.near.device(net.drive)), MOST_S)
+        finally:
+            net.near.run(f"nvme disconnect -n {net.drive.nqn}")
+    grown = {name: value - before[name] for name, value in nvme_tcp(net).items()}
+    assert grown["h2c-data-placed"] == grown["h2c-data-in"] > 30, grown
+    assert not any(value for name, value in grown.items() if "digest" in name), grown
 
 
 # ---- Throughput: printed as a table for docs/tcp.md, and not asserted.
