@@ -76,6 +76,7 @@ void media_irq_raise(struct hw_media *media, uint32_t bits)
 
 void media_leave(struct hw_media *media)
 {
+    media_overlap_wake(media);
     for (unsigned int q = 0; media->notify != 0; q++) {
         if (media->notify & BIT(q)) {
             media->notify &= (uint8_t)~BIT(q);
@@ -142,6 +143,7 @@ void media_complete(struct hw_media *media, struct hw_media_op *op)
         media->outstanding[op->queue]--;
         media->notify |= (uint8_t)BIT(op->queue);
     }
+    media_overlap_end(media, op);
     op->state = HW_OP_FREE;
     op->next = media->free_op;
     media->free_op = media_op_index(media, op);
@@ -272,6 +274,7 @@ void hw_media_init(struct hw_media *media, const struct hw_media_config *config)
         media->batches[i].next_free = media->free_batch;
         media->free_batch = i;
     }
+    media_list_init(&media->overlap_waiters);
     media_list_init(&media->room_waiters);
     media_list_init(&media->io_waiters);
     media_list_init(&media->drain_waiters);

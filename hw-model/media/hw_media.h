@@ -93,6 +93,7 @@ struct hw_media_op {
     uint32_t sync_serial; /* and its serial, which changes when it ends */
     bool touched_medium;  /* the read needed the medium */
     bool is_traced;       /* its start was traced, and its end will be */
+    bool has_range;       /* it is in the list of reads or of writes */
     uint16_t num_iov;
     uint16_t iov_index; /* position of the cursor in the buffer */
     uint32_t iov_offset;
@@ -100,6 +101,7 @@ struct hw_media_op {
     uint32_t epoch;   /* the epoch that HW_OP_DRAIN waits for */
     uint32_t next;    /* next operation of the same list */
     uint32_t tag;     /* what traces call it */
+    uint32_t range;   /* its index in the list of reads or of writes */
     uint64_t cookie;
     uint64_t started_ns; /* when it is traced: the time of its start */
     uint64_t first;      /* in sectors of 512 bytes */
@@ -112,6 +114,19 @@ struct hw_media_op {
 struct hw_media_list {
     uint32_t head;
     uint32_t tail;
+};
+
+/* The blocks of a command that has been taken and has not ended. */
+struct hw_media_range {
+    uint64_t first; /* in sectors of 512 bytes */
+    uint64_t end;
+    uint64_t serial; /* those that were taken later have larger ones */
+    uint32_t op;
+};
+
+struct hw_media_ranges {
+    uint32_t count;
+    struct hw_media_range range[HW_MEDIA_OPS]; /* in any order */
 };
 
 /* A request to read a part of a command that is not in the cache. */
@@ -146,6 +161,14 @@ struct hw_media {
     uint32_t outstanding[HW_MEDIA_QUEUES];
     uint32_t batches_inflight;
 
+    struct hw_media_ranges read_ranges;
+    struct hw_media_ranges
+        write_ranges; /* of all commands that change blocks */
+    uint64_t next_serial;
+    /* Operations that have not begun: they wait until earlier reads, or writes,
+     * of their blocks have ended. */
+    struct hw_media_list overlap_waiters;
+
     struct hw_media_list room_waiters; /* FILL: wait for lines and pages */
     struct hw_media_list io_waiters; /* SYNC, IO: wait for any request to end */
     /* DRAIN: wait, in the order of their epochs. */
@@ -161,7 +184,8 @@ struct hw_media {
     bool is_stopped;      /* the machine is stopped: no commands are taken */
     /* Destaging pauses until the timer or the next flush. */
     bool destage_failed;
-    bool is_starved; /* commands wait for a free operation */
+    bool is_starved;    /* commands wait for a free operation */
+    bool overlap_ended; /* a command has ended, and others may wait for it */
     bool timer_armed;
     bool is_resetting;      /* MEDIA_CTRL.RESET is 1 until active_ops is 0 */
     uint8_t destage_status; /* enum media_cqe_status: why destaging failed */

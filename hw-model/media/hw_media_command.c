@@ -150,6 +150,7 @@ void media_command_start(struct hw_media *media, struct hw_media_op *op,
     op->pending = 0;
     op->state = HW_OP_IO;
     op->is_traced = false;
+    op->has_range = false;
     op->first = 0;
     op->end = 0;
     if (bytes == NULL) { /* the command has a memory error */
@@ -172,5 +173,5 @@ void media_command_start(struct hw_media *media, struct hw_media_op *op,
         media_complete(media, op);
         return;
     }
-    media_op_begin(media, op);
+    media_overlap_begin(media, op);
 }

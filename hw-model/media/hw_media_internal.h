@@ -96,6 +96,17 @@ void media_trace_start(struct hw_media *media, struct hw_media_op *op);
 void media_trace_end(const struct hw_media *media,
                      const struct hw_media_op *op);
 
+/* ---- hw_media_overlap.c */
+
+/* Begin a checked command, or let it wait for others with the same blocks. */
+void media_overlap_begin(struct hw_media *media, struct hw_media_op *op);
+
+/* It has ended: others need not wait for it any more. */
+void media_overlap_end(struct hw_media *media, struct hw_media_op *op);
+
+/* Begin the commands that have waited for those that have ended. */
+void media_overlap_wake(struct hw_media *media);
+
 /* ---- hw_media_op.c */
 
 /* Begin a checked command of any opcode. */

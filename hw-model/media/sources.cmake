@@ -5,6 +5,7 @@ set(SOURCES
     hw_media_command.c
     hw_media_destage.c
     hw_media_op.c
+    hw_media_overlap.c
     hw_media_trace.c
     media_cache.c
 )
