@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Generate tables of the firmware and of the documents from settings.toml.
+"""Generate tables of the firmware and of docs/configuration.md from settings.toml.
 
 With --check, no file is written: the names of outdated files are printed, and the
 exit status is 1 if there are any.
@@ -8,15 +8,17 @@ exit status is 1 if there are any.
 
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from essd.base.paths import TOP  # noqa: E402
-from essd.settings.schema import Part, Schema, Setting, schema  # noqa: E402
+from essd.settings.schema import Field, Part, Schema, Setting, schema  # noqa: E402
 
 HEAD = ("/* SPDX-License-Identifier: BSD-2-Clause */\n"
         "/* Made from firmware/settings/settings.toml by tools/settings_gen.py. */\n")
+COMMENT_WIDTH = 80 - 4      # of a comment that is indented as an enumerator
 C_KINDS = {"name": "word", "network4": "port_ipv4", "network6": "port_ipv6",
            "network": "extra", "address4": "ipv4", "address6": "ipv6",
            "address": "server", "switch": "switch", "priorities": "mask",
@@ -92,11 +94,22 @@ def names(found: Schema) -> str:
     return "".join(lines)
 
 
+def comment_lines(field: Field) -> list[str]:
+    """What a field is, as a comment of C."""
+    doc = re.sub("[*`]", "", field.doc)         # marks of Markdown
+    size = field.end - field.at
+    text = f"{size} bytes: {doc}" if size > 1 else doc
+    if len(text) <= COMMENT_WIDTH - len("/*  */"):
+        return [f"    /* {text} */"]
+    lines = textwrap.wrap(text, COMMENT_WIDTH - len(" * "), break_on_hyphens=False)
+    return ["    /*", *(f"     * {line}" for line in lines), "     */"]
+
+
 def part_lines(part: Part) -> list[str]:
     prefix = part.name.upper()
     lines = []
     for field in part.fields:
-        lines.append(f"    {prefix}_{field.name} = {field.at},")
+        lines += [*comment_lines(field), f"    {prefix}_{field.name} = {field.at},"]
     lines.append(f"    {prefix}_LEN = {part.len},")
     for field in part.fields:
         for number, bit in enumerate(field.bits):
@@ -124,7 +137,9 @@ def limit_lines(setting: Setting) -> list[str]:
 def layout(found: Schema) -> str:
     """Offsets, bits and limits of the configuration block."""
     lines = ["#ifndef ESSD_STORE_CONFIG_LAYOUT_H", "#define ESSD_STORE_CONFIG_LAYOUT_H",
-             "", "/* Byte offsets in each part, and bits; numbers little-endian. */"]
+             "", "/*", " * Byte offsets in each part of the configuration block, and bits; numbers",
+             " * are little-endian.  A field without a size has one byte.  Other bytes are",
+             " * reserved and zero.", " */"]
     for part in found.parts.values():
         lines += ["enum {", *part_lines(part), "};", ""]
     lines += ["/* Defaults and limits, as the block has them. */", "enum {"]
@@ -144,19 +159,6 @@ def key_table(found: Schema) -> str:
     return "\n".join(lines) + "\n"
 
 
-def part_table(part: Part) -> str:
-    lines = ["| Offset | Bytes | What |", "| --- | --- | --- |"]
-    at = 0
-    for field in part.fields:
-        if field.at > at:
-            lines.append(f"| {at} | {field.at - at} | reserved |")
-        lines.append(f"| {field.at} | {field.end - field.at} | {field.doc} |")
-        at = field.end
-    if at < part.len:
-        lines.append(f"| {at} | {part.len - at} | reserved |")
-    return "\n".join(lines) + "\n"
-
-
 def with_table(text: str, name: str, table: str) -> str:
     """The document with a table between its two marks."""
     begin, end = f"<!-- settings: {name} -->\n", f"<!-- end of {name} -->\n"
@@ -168,18 +170,14 @@ def with_table(text: str, name: str, table: str) -> str:
 
 
 def outputs(found: Schema) -> dict[Path, str]:
-    keys, flash = TOP / "docs/configuration.md", TOP / "docs/hardware/flash.md"
-    flash_text = flash.read_text(encoding="utf-8")
-    for part in found.parts.values():
-        flash_text = with_table(flash_text, part.name, part_table(part))
+    keys = TOP / "docs/configuration.md"
     folder = TOP / "firmware/settings"
     return {
         folder / "config_rows.inc": rows(found),
         folder / "config_groups.inc": groups(found),
         folder / "config_names.inc": names(found),
         TOP / "firmware/store/config_layout.h": layout(found),
-        keys: with_table(keys.read_text(encoding="utf-8"), "keys", key_table(found)),
-        flash: flash_text}
+        keys: with_table(keys.read_text(encoding="utf-8"), "keys", key_table(found))}
 
 
 def stale(found: Schema) -> dict[Path, str]:

@@ -30,7 +30,12 @@ enum crash_cause {
     CRASH_MEMORY = 4, /* a word that the hart has read is lost */
 };
 
-/* Byte offsets in the section "crash"; all numbers are little-endian. */
+/*
+ * The sections of a dump: "crash", below; "hart0", the registers of 8 bytes;
+ * "memory", an address (8 bytes) and the bytes from there on, which are the
+ * stack; "log" and "trace", the newest characters of the log and trace records.
+ * Byte offsets in the section "crash"; all numbers are little-endian.
+ */
 enum {
     CRASH_AT_VERSION = 0,  /* 16 bits: 1 */
     CRASH_AT_CAUSE = 2,    /* 8 bits: enum crash_cause */

@@ -6,31 +6,33 @@
 #include "lib/bytes.h"
 #include "lib/crc32.h"
 
-enum {                   /* byte offsets of the header; little-endian */
-       HEADER_MAGIC = 0, /* 8 bytes */
-       HEADER_VERSION = 8,
-       HEADER_COUNT = 10,
-       HEADER_SEQUENCE = 12,
-       HEADER_FLAGS = 16,
-       HEADER_BODY_CRC = 20,
-       HEADER_SPARE = 24, /* chosen for the last byte: emit */
-       HEADER_CRC = 28,
+enum {                       /* byte offsets of the header; little-endian */
+       HEADER_MAGIC = 0,     /* 8 bytes */
+       HEADER_VERSION = 8,   /* 2 bytes: VERSION, which older firmware reads,
+                              * unless a host has a key of TLS */
+       HEADER_COUNT = 10,    /* 2 bytes: entries */
+       HEADER_SEQUENCE = 12, /* 4 bytes */
+       HEADER_FLAGS = 16,    /* 1 byte: FLAG_EXCLUSIVE */
+       HEADER_BODY_CRC = 20, /* of all entries */
+       HEADER_SPARE = 24,    /* 1 byte: a number for which the last byte of the
+                              * header differs from ERASED in two bits or more */
+       HEADER_CRC = 28,      /* of the 28 bytes before */
        FLAG_EXCLUSIVE = 1,
        VERSION = 1,
        VERSION_LONG = 2, /* entries with keys of TLS */
 };
 _Static_assert(HEADER_CRC + 4 == HOST_LIST_HEADER_LEN, "the CRC ends it");
 
-enum {                /* byte offsets of an entry */
-       ENTRY_NQN = 0, /* padded with zeroes */
-       ENTRY_LEAST_HASH = 224,
-       ENTRY_LEAST_DH = 225,
+enum {                         /* byte offsets of an entry */
+       ENTRY_NQN = 0,          /* padded with zeroes */
+       ENTRY_LEAST_HASH = 224, /* 1 byte: enum auth_hash */
+       ENTRY_LEAST_DH = 225,   /* 1 byte: enum auth_dh */
        ENTRY_HOST_KEY = 232,
        ENTRY_CTRL_KEY = 304,
-       ENTRY_TLS_KEY = HOST_ENTRY_LEN,
-       TLS_KEY_MAX = 48, /* bytes of the key itself */
-       KEY_LEN = 0,      /* offsets in a key */
-       KEY_HASH = 1,
+       ENTRY_TLS_KEY = HOST_ENTRY_LEN, /* VERSION_LONG only */
+       TLS_KEY_MAX = 48,               /* bytes of the key itself */
+       KEY_LEN = 0,  /* offsets in a key; of a secret 0 (none), 32, 48 or 64 */
+       KEY_HASH = 1, /* of its transformation; 0: none */
        KEY_BYTES = 8,
        KEY_END = KEY_BYTES + AUTH_HASH_MAX,
 };
@@ -42,10 +44,10 @@ _Static_assert((int)ENTRY_TLS_KEY + (int)KEY_BYTES + (int)TLS_KEY_MAX ==
                    (int)HOST_LONG_ENTRY_LEN,
                "a long entry ends with the key of TLS");
 
-enum {                 /* byte offsets of the seal; little-endian */
-       SEAL_MAGIC = 0, /* 8 bytes */
-       SEAL_SEQUENCE = 8,
-       SEAL_CRC = 12,
+enum { /* byte offsets of the seal, which ends a copy; little-endian */
+       SEAL_MAGIC = 0,    /* 8 bytes */
+       SEAL_SEQUENCE = 8, /* 4 bytes: of the copy */
+       SEAL_CRC = 12,     /* of the 12 bytes before */
 };
 _Static_assert(SEAL_CRC + 4 == HOST_LIST_SEAL_LEN, "the CRC ends it");
 

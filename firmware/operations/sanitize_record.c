@@ -8,21 +8,22 @@
 #include "firmware/operations/sanitize.h"
 #include "lib/bytes.h"
 
-enum { /* byte offsets; little-endian */
-       RECORD_OUTCOME = 0,
-       RECORD_FLAGS = 1,
-       RECORD_ACTION = 2,
-       RECORD_PASSES_WANTED = 3,
-       RECORD_PATTERN = 4,
-       RECORD_CDW10 = 8,
-       RECORD_PASSES = 12,
-       RECORD_DONE_BLOCKS = 16,
+enum {                           /* byte offsets; little-endian */
+       RECORD_OUTCOME = 0,       /* 1 byte: enum nvmf_sanitize_outcome */
+       RECORD_FLAGS = 1,         /* 1 byte: FLAG_* */
+       RECORD_ACTION = 2,        /* 1 byte: SANACT */
+       RECORD_PASSES_WANTED = 3, /* 1 byte: 1 to 16 */
+       RECORD_PATTERN = 4,       /* 4 bytes */
+       RECORD_CDW10 = 8,         /* 4 bytes: dword 10 of the command */
+       RECORD_PASSES = 12,       /* 1 byte: passes that are complete */
+       RECORD_DONE_BLOCKS = 16, /* 8 bytes: blocks of 512 bytes that are done in
+                                 * the current pass, and flushed */
 
-       FLAG_BLOCKING = 0x01,
-       FLAG_ERASED = 0x02,
-       FLAG_ALLOWS_EXIT = 0x04,
-       FLAG_INVERTS = 0x08,
-       FLAG_KEEPS_BLOCKS = 0x10,
+       FLAG_BLOCKING = 0x01,     /* failed, and commands are refused */
+       FLAG_ERASED = 0x02,       /* nobody has written since */
+       FLAG_ALLOWS_EXIT = 0x04,  /* AUSE */
+       FLAG_INVERTS = 0x08,      /* OIPBP */
+       FLAG_KEEPS_BLOCKS = 0x10, /* No-Deallocate */
 
        PASSES_MAX = 16,
 };

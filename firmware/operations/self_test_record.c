@@ -8,29 +8,29 @@
 #include "firmware/operations/self_test.h"
 #include "lib/bytes.h"
 
-enum { /* byte offsets; little-endian */
-       RECORD_CODE = 0,
-       RECORD_RESULTS = 1,
-       RECORD_NSID = 4,
-       RECORD_NEXT_NS = 8, /* NSID - 1 */
-       RECORD_CHUNK = 16,
-       RECORD_DONE = 24,
-       RECORD_NAMESPACES = 32, /* 128 bits */
+enum {                         /* byte offsets; little-endian */
+       RECORD_CODE = 0,        /* 1 byte: test in progress, 0 none */
+       RECORD_RESULTS = 1,     /* 1 byte: results, which follow, newest first */
+       RECORD_NSID = 4,        /* 4 bytes: of the command */
+       RECORD_NEXT_NS = 8,     /* 4 bytes: namespace to read next, NSID - 1 */
+       RECORD_CHUNK = 16,      /* 8 bytes: its chunk to read next */
+       RECORD_DONE = 24,       /* 8 bytes: chunks that are read */
+       RECORD_NAMESPACES = 32, /* bit n - 1 of 128: it reads namespace n */
        RECORD_LEN = 64,
 };
 
-enum { /* byte offsets in a result */
-       RESULT_CODE = 0,
+enum {                  /* byte offsets in a result */
+       RESULT_CODE = 0, /* 1 byte, as the next two: see log page 06h */
        RESULT_END = 1,
        RESULT_SEGMENT = 2,
-       RESULT_FLAGS = 3, /* bit 0: NSID and LBA, bit 1: status */
-       RESULT_NSID = 4,
-       RESULT_LBA = 8,
-       RESULT_HOURS = 16,
-       RESULT_STATUS = 24,
+       RESULT_FLAGS = 3,   /* 1 byte: which of the fields below are valid */
+       RESULT_NSID = 4,    /* 4 bytes */
+       RESULT_LBA = 8,     /* 8 bytes */
+       RESULT_HOURS = 16,  /* 8 bytes: of power-on */
+       RESULT_STATUS = 24, /* 2 bytes: status code type and code */
        RESULT_LEN = 32,
 
-       FLAG_LBA = 0x1,
+       FLAG_LBA = 0x1, /* NSID and LBA */
        FLAG_STATUS = 0x2,
 };
 _Static_assert((int)SELF_TEST_RECORD_MAX ==

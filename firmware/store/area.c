@@ -11,12 +11,13 @@
  * Byte offsets in the header; little-endian.  The magic number is its last
  * field: a header that has it was written completely.
  */
-enum {
-    AREA_SEQUENCE = 0,
-    AREA_LENGTH = 4,
-    AREA_BODY_CRC = 8,
-    AREA_HEADER_CRC = 20, /* of the 20 bytes before */
-    AREA_MAGIC = 24,
+enum { /* byte offsets in the header of a copy; 4 bytes each, little-endian */
+       AREA_SEQUENCE = 0, /* from 1: number n is in place (n - 1) modulo their
+                           * count */
+       AREA_LENGTH = 4,   /* of the record */
+       AREA_BODY_CRC = 8, /* of the record */
+       AREA_HEADER_CRC = 20, /* of the 20 bytes before */
+       AREA_MAGIC = 24,      /* 8 bytes */
 };
 _Static_assert(AREA_MAGIC + 8 == AREA_HEADER_LEN, "the magic ends the header");
 

@@ -16,8 +16,8 @@
 
 enum {                  /* byte offsets; little-endian */
        COUNT_MAGIC = 0, /* 8 bytes */
-       COUNT_BASE = 8,
-       COUNT_CRC = 12,
+       COUNT_BASE = 8,  /* one less than the number of the first word's boot */
+       COUNT_CRC = 12,  /* of the 12 bytes before */
        COUNT_WORDS_AT = 16,
        COUNT_WORDS = (FLASH_SECTOR_BYTES - COUNT_WORDS_AT) / 4,
 };

@@ -4,7 +4,8 @@
 #include "firmware/store/flash_layout.h"
 #include "lib/bytes.h"
 
-enum { /* byte offsets in a record */
+enum { /* byte offsets in a record: 8 bytes each; from ERROR_NSID on 4, from
+        * ERROR_SQID on 2, from ERROR_TRTYPE on 1 */
        ERROR_COUNT = 0,
        ERROR_LBA = 8,
        ERROR_TIME = 16,
@@ -16,7 +17,8 @@ enum { /* byte offsets in a record */
        ERROR_TRTYPE = 36,
        ERROR_VENDOR_LOG = 37,
        ERROR_HAS_TIME = 38,
-       ERROR_OWNER = 40, /* reserved bytes follow */
+       ERROR_OWNER = 40, /* 4 bytes; 0 in older records.  Reserved bytes
+                          * follow */
 };
 
 static const struct records_area area = {

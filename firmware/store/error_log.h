@@ -2,7 +2,7 @@
 /*
  * The error log, which survives power cycles.  Each entry is one record; see
  * records.h.
- * Reference: docs/hardware/flash.md, "Error log"
+ * Reference: docs/hardware/flash.md, "Rings of records"
  */
 #ifndef ESSD_STORE_ERROR_LOG_H
 #define ESSD_STORE_ERROR_LOG_H

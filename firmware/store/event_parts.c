@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-enum { /* byte offsets in a record */
-       PART_NUMBER = 0,
-       PART_LEN = 4, /* of the event */
-       PART_INDEX = 6,
-       PART_BYTES = 8,
+enum {                  /* byte offsets in a record */
+       PART_NUMBER = 0, /* 4 bytes: of the event, from 1 */
+       PART_LEN = 4,    /* 2 bytes: of the event */
+       PART_INDEX = 6,  /* 1 byte: of the record, from 0 */
+       PART_BYTES = 8,  /* of the event, as in the log page, then zeroes */
 
        HEAD_NUMBER = 0, /* in struct event_records */
        HEAD_LEN = 4,

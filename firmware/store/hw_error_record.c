@@ -6,7 +6,8 @@
 
 #include "lib/bytes.h"
 
-enum { /* byte offsets in a record */
+enum { /* byte offsets in a record: 4 bytes each; ERROR_KIND and ERROR_FATAL 1,
+        * ERROR_REPEATS 2, from ERROR_TIME on 8 */
        ERROR_NUMBER = 0,
        ERROR_BOOT = 4,
        ERROR_KIND = 8,

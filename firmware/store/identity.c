@@ -6,16 +6,18 @@
 
 #include <string.h>
 
-enum {                       /* byte offsets; little-endian */
-       IDENTITY_MAGIC = 0,   /* 8 bytes */
-       IDENTITY_VERSION = 8, /* 16 bits */
-       IDENTITY_LENGTH = 10, /* 16 bits: the whole block, CRC included */
-       IDENTITY_SERIAL = 12, /* texts are padded with zero bytes */
-       IDENTITY_MODEL = 32,
-       IDENTITY_MAC = 72,
-       IDENTITY_CA_GUID = 120,
-       IDENTITY_UUID = 128,
-       IDENTITY_NGUID = 144,
+enum {                         /* byte offsets; little-endian */
+       IDENTITY_MAGIC = 0,     /* 8 bytes */
+       IDENTITY_VERSION = 8,   /* 16 bits: 1; another one is not read */
+       IDENTITY_LENGTH = 10,   /* 16 bits: the whole block, CRC included */
+       IDENTITY_SERIAL = 12,   /* 20 bytes; texts are padded with zero bytes */
+       IDENTITY_MODEL = 32,    /* 40 bytes */
+       IDENTITY_MAC = 72,      /* eight addresses of 6 bytes */
+       IDENTITY_CA_GUID = 120, /* 8 bytes: the first MAC address as modified
+                                * EUI-64 */
+       IDENTITY_UUID = 128,    /* 16 bytes */
+       IDENTITY_NGUID = 144,   /* 16 bytes; bytes 8 to 10 are the OUI of
+                                * Identify, 02:e5:5d */
        IDENTITY_NQN = 160, /* 224 bytes, of which at least the last is zero */
        IDENTITY_CAPACITY = 384, /* 64 bits */
        IDENTITY_RESERVED = 392,

@@ -7,24 +7,27 @@
 
 #include <string.h>
 
-enum {                   /* byte offsets; little-endian */
-       IMAGE_MAGIC = 0,  /* 8 bytes */
-       IMAGE_FORMAT = 8, /* version of the header */
-       IMAGE_SEQUENCE = 12,
-       IMAGE_LOAD_ADDR = 16,
-       IMAGE_ENTRY = 24,
-       IMAGE_LENGTH = 32,
-       IMAGE_CRC = 36,
-       IMAGE_NAME = 40,      /* IMAGE_VERSION_LEN bytes, zero-padded */
+enum {                      /* byte offsets; little-endian */
+       IMAGE_MAGIC = 0,     /* 8 bytes */
+       IMAGE_FORMAT = 8,    /* version of the header, 4 bytes as the next one */
+       IMAGE_SEQUENCE = 12, /* set by the writer of a slot; 0 in a file, and in
+                             * a slot whose image was only stored */
+       IMAGE_LOAD_ADDR = 16, /* 8 bytes */
+       IMAGE_ENTRY = 24,     /* 8 bytes */
+       IMAGE_LENGTH = 32,    /* 4 bytes: of the image */
+       IMAGE_CRC = 36,       /* 4 bytes: of the image */
+       IMAGE_NAME = 40,      /* firmware version: IMAGE_VERSION_LEN bytes,
+                              * zero-padded */
        IMAGE_CRC_AT_1 = 124, /* version 1: CRC of what is before */
        /* Version 2. */
-       IMAGE_BOARD_AT = 72,
-       IMAGE_SECURITY = 76,
-       IMAGE_FLAGS = 80, /* FLAG_SIGNED */
+       IMAGE_BOARD_AT = 72, /* 4 bytes: IMAGE_BOARD */
+       IMAGE_SECURITY = 76, /* 4 bytes: security version */
+       IMAGE_FLAGS = 80,    /* 4 bytes: FLAG_SIGNED */
        IMAGE_HASH = 96,
        IMAGE_SIGNATURE = 160,
-       IMAGE_MADE_HERE = 224,
-       IMAGE_CRC_AT_2 = 252,
+       IMAGE_MADE_HERE = 224, /* 1 byte: 1 if the tool that makes flash images
+                               * has written the slot, 0 if an update has */
+       IMAGE_CRC_AT_2 = 252,  /* of the 252 bytes before */
 
        FLAG_SIGNED = 1,
 };

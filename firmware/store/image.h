@@ -36,6 +36,8 @@ struct image_header {
     uint32_t security; /* images with a lower one than the running image's are
                         * not accepted */
     uint8_t hash[IMAGE_HASH_LEN]; /* of the image */
+    /* Of the IMAGE_SIGNED_LEN bytes before, with a sequence number of 0; zeroes
+     * if the image is not signed. */
     uint8_t signature[IMAGE_SIGNATURE_LEN];
 };
 

@@ -7,9 +7,10 @@
 #include <string.h>
 
 enum { /* byte offsets in a sector and in its header; little-endian */
-       HEADER_MAGIC = 0, /* 8 bytes */
-       HEADER_SEQUENCE = 8,
-       HEADER_CRC = 12,
+       HEADER_MAGIC = 0,    /* 8 bytes */
+       HEADER_SEQUENCE = 8, /* from 1: number n is in the ring's sector (n - 1)
+                             * modulo their count */
+       HEADER_CRC = 12,     /* of the 12 bytes before */
        HEADER_LEN = 16,
        RECORDS_AT = 64,
        RECORD_CRC = RECORD_DATA_LEN,

@@ -4,7 +4,7 @@
  * is written often.  When a sector is full, the next one in the ring is erased
  * and filled, so that 63 records cost one erasure.  A power cut while a record
  * is written does not harm earlier records.
- * Reference: docs/hardware/flash.md, "Records"
+ * Reference: docs/hardware/flash.md, "Rings of records"
  */
 #ifndef ESSD_STORE_RECORDS_H
 #define ESSD_STORE_RECORDS_H

@@ -7,7 +7,7 @@
 #include "lib/bytes.h"
 
 enum { /* byte offsets; fields have one byte, unused bytes are zero */
-       STATE_VERSION = 0,
+       STATE_VERSION = 0, /* 1: another one is not read */
        STATE_CHOSEN = 1,
        STATE_PREVIOUS = 2,
        STATE_TRIAL = 3,
@@ -15,8 +15,12 @@ enum { /* byte offsets; fields have one byte, unused bytes are zero */
        STATE_FAILED = 5,
        STATE_FAILURE = 6,
        STATE_UNREPORTED = 7,
-       STATE_READ_ONLY = 8, /* bit 0: slot A */
-       STATE_UNPROVEN = 9,
+       STATE_READ_ONLY = 8, /* bit 0: slot A.  No command and no tool sets it:
+                             * it is for makers of drives that write it with
+                             * the first image. */
+       STATE_UNPROVEN = 9,  /* Older firmware always wrote 0: then the slot on
+                             * trial is unproven, or, without a trial, the one
+                             * in STATE_FAILED unless it is STATE_CHOSEN. */
        STATE_STORES = 12,   /* 4 bytes, little-endian */
        STATE_SECURITY = 16, /* 4 bytes, little-endian */
 };

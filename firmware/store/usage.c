@@ -4,11 +4,12 @@
 #include "firmware/store/flash_layout.h"
 #include "lib/bytes.h"
 
-enum { /* byte offsets in a record */
+enum { /* byte offsets in a record of what hosts do; 4 bytes each, from
+        * USAGE_READ_BLOCKS to USAGE_WRITES 8 */
        USAGE_ON_MINUTES = 0,
        USAGE_UNSAFE = 4,
-       USAGE_IN_USE = 8,
-       USAGE_KIND = 9, /* 2 reserved bytes follow */
+       USAGE_IN_USE = 8, /* 1 byte */
+       USAGE_KIND = 9,   /* 1 byte; 2 reserved bytes follow */
        USAGE_MEDIA_ERRORS = 12,
        USAGE_ERROR_ENTRIES = 16,
        USAGE_IN_USE_START = 20,

@@ -4,7 +4,7 @@
  *
  * A record of one kind holds all values of hosts, one of another kind those of
  * the NAND flash.  The last intact record of each kind is valid.
- * Reference: docs/hardware/flash.md, "Usage"
+ * Reference: docs/hardware/flash.md, "Rings of records"
  */
 #ifndef ESSD_STORE_USAGE_H
 #define ESSD_STORE_USAGE_H

@@ -3,11 +3,14 @@
 
 #include <string.h>
 
-enum { /* byte offsets in the record */
-       SHARE_VERSION = 0,
-       SHARE_TABLES = 1, /* their number; 2 reserved bytes follow */
-       SHARE_KEY = 4,
-       SHARE_EVENTS = SHARE_RECORD_HEADER_LEN,
+enum {                    /* byte offsets in the record */
+       SHARE_VERSION = 0, /* another one is not read */
+       SHARE_TABLES = 1,  /* their number; 2 reserved bytes follow */
+       SHARE_KEY = 4,     /* the secret */
+       SHARE_EVENTS = SHARE_RECORD_HEADER_LEN, /* event_limits.c */
+       /* Tables in the order of enum share_of: the hour of power-on in which
+        * it was halved last (8 bytes), and for each host its number and its
+        * writes (4 bytes each).  Later firmware may append more tables. */
        SHARE_FIRST_TABLE = SHARE_EVENTS + NVMF_EVENT_LIMITS_LEN,
        VERSION = 1,
 };

@@ -9,25 +9,25 @@
 
 #include "lib/bytes.h"
 
-enum { /* byte offsets in the header; little-endian */
-       RECORD_VERSION = 0,
-       RECORD_NAMESPACES = 2,
+enum {                        /* byte offsets in the header; little-endian */
+       RECORD_VERSION = 0,    /* 2 bytes */
+       RECORD_NAMESPACES = 2, /* 2 bytes; 4 reserved bytes follow */
        VERSION = 1,
 };
 
-enum { /* byte offsets in a namespace */
-       NS_NSID = 0,
-       NS_RTYPE = 1,
-       NS_HOLDER = 2,
-       NS_COUNT = 4,
-       NS_UUID = 8,
+enum {                /* byte offsets in a namespace */
+       NS_NSID = 0,   /* 1 byte */
+       NS_RTYPE = 1,  /* 1 byte; 0: no reservation */
+       NS_HOLDER = 2, /* 2 bytes: which registrant, from 0; 0 if all hold it */
+       NS_COUNT = 4,  /* 2 bytes: registrants, which follow */
+       NS_UUID = 8,   /* if the NSID has another one, the entry is ignored */
 };
 _Static_assert(NS_UUID + RESERVATIONS_UUID_LEN == RESERVATIONS_NS_LEN,
                "the UUID ends a namespace");
 
-enum { /* byte offsets in a registrant */
-       REGISTRANT_HOSTID = 0,
-       REGISTRANT_KEY = 16,
+enum {                        /* byte offsets in a registrant */
+       REGISTRANT_HOSTID = 0, /* 16 bytes */
+       REGISTRANT_KEY = 16,   /* 8 bytes */
 };
 
 /* In other types all registrants hold the reservation. */

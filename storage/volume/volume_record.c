@@ -9,34 +9,37 @@
 
 #include "lib/bytes.h"
 
-enum { /* byte offsets in the record; little-endian */
-       RECORD_CREATIONS = 0,
-       RECORD_WINDOW_SHIFT = 4,
-       RECORD_PLAN_COUNT = 5,
-       RECORD_PLAN_SHIFT = 6,
-       RECORD_MEDIUM_BYTES = 8,
-       RECORD_PLAN_SIZE_MIB = 16,
-       RECORD_NAMESPACES = 20,
-       RECORD_HOSTS = 22,
-       RECORD_DIRTY_RUNS = 24,
+enum {                          /* byte offsets in the record; little-endian */
+       RECORD_CREATIONS = 0,    /* 4 bytes: number of the last creation */
+       RECORD_WINDOW_SHIFT = 4, /* 1 byte, 20 or more */
+       RECORD_PLAN_COUNT = 5,   /* the setting by which the drive was divided:
+                                 * namespaces, 1 byte */
+       RECORD_PLAN_SHIFT = 6,   /* of it: block size, 1 byte */
+       RECORD_MEDIUM_BYTES = 8, /* 8 bytes */
+       RECORD_PLAN_SIZE_MIB = 16, /* of it: MiB of each namespace, 4 bytes */
+       RECORD_NAMESPACES = 20, /* 2 bytes: namespaces, which follow, each with
+                                * its runs of windows */
+       RECORD_HOSTS = 22,      /* 2 bytes: hosts, after the dirty runs */
+       RECORD_DIRTY_RUNS = 24, /* 2 bytes: runs of windows to be erased before
+                                * they are used again, after the namespaces */
        RECORD_HEADER_LEN = 32,
 };
 
-enum { /* byte offsets in a namespace */
-       NS_CREATION = 0,
-       NS_NSID = 4,
-       NS_SHIFT = 5,
-       NS_FLAGS = 6,
-       NS_PROTECTION = 7,
-       NS_SIZE_BYTES = 8,
-       NS_PORTID = 16,
-       NS_RUNS = 18,
-       NS_ANAGRPID = 20,        /* 0 in older records, where it means 1 */
+enum {                    /* byte offsets in a namespace */
+       NS_CREATION = 0,   /* 4 bytes: number of its creation */
+       NS_NSID = 4,       /* 1 byte, as those that follow */
+       NS_SHIFT = 5,      /* block size: 9 or 12 */
+       NS_FLAGS = 6,      /* NS_IS_* */
+       NS_PROTECTION = 7, /* enum volume_protection */
+       NS_SIZE_BYTES = 8, /* 8 bytes */
+       NS_PORTID = 16,    /* 2 bytes: port of a private one's attachment */
+       NS_RUNS = 18,      /* 2 bytes: runs, which follow the namespace */
+       NS_ANAGRPID = 20,  /* 0 in older records, where it means 1 */
        NS_PROTECTION_INFO = 21, /* 0 in older records: no metadata */
        NS_LEN = 32,
        NS_IS_PRIVATE = 0x01,
        NS_IS_FOR_ALL = 0x02,
-       NS_IS_ERASING = 0x04,
+       NS_IS_ERASING = 0x04, /* a Format has not ended */
        NS_FLAGS_ALL = 0x07,
 };
 
@@ -51,6 +54,8 @@ enum { RUN_FIRST = 0, RUN_COUNT = 2, RUN_LEN = 4 };
 
 enum {
     HOST_NQN = 0,
+    /* Bit n - 1 of 128: whether this host is attached to namespace n differs
+     * from NS_IS_FOR_ALL. */
     HOST_EXCEPTIONS = VOLUME_NQN_LEN,
     HOST_LEN = VOLUME_NQN_LEN + 16,
 };

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The settings' schema, the files made of it, and the blocks of existing drives."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -78,6 +79,19 @@ def test_a_change_of_the_schema_changes_firmware_tools_and_documents() -> None:
     assert "| `port.N.mtu` | 1280 to 9500 |" in stale["configuration.md"]
     setting = schema.settings["port.N.mtu"]
     assert settings.parser(setting)("9500") == "9500"
+
+
+def test_the_layout_says_what_each_field_is() -> None:
+    text = settings_gen.layout(settings_schema.schema())
+    assert ("    /* 2 bytes: MTU in bytes of IP packet, 1280 to 9000 */\n"
+            "    PORT_MTU = 4,\n") in text
+    assert ("    /* 16 bytes: SNTP server, IPv4 as ::ffff:a.b.c.d; all zero: none */\n"
+            "    SERVICES_SNTP_SERVER = 8,\n") in text
+    assert max(map(len, text.splitlines())) <= 80
+    for part in settings_schema.schema().parts.values():
+        for field in part.fields:
+            words = re.sub("[*`]", "", field.doc).split()
+            assert " ".join(words) in re.sub(r"[\s*]+", " ", text), field.name
 
 
 def contradictions() -> Iterator[tuple[str, str, str]]:

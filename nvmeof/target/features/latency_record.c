@@ -8,22 +8,22 @@
 #include "lib/bytes.h"
 #include "nvmeof/target/base/latency.h"
 
-enum { /* byte offsets */
-       RECORD_VERSION = 0,
-       RECORD_FIRMWARE = 8,
-       RECORD_SAVED = 16,
-       RECORD_CURRENT = 32,
-       RECORD_ELAPSED = 48,
-       RECORD_ACTIVE = 56,
-       RECORD_FIXED = 244,
+enum {                      /* byte offsets */
+       RECORD_VERSION = 0,  /* 1 byte; another version is not read */
+       RECORD_FIRMWARE = 8, /* 8 bytes: revision that has written the record */
+       RECORD_SAVED = 16,   /* settings that are saved */
+       RECORD_CURRENT = 32, /* settings in force */
+       RECORD_ELAPSED = 48, /* 8 bytes: age of the active window in us */
+       RECORD_ACTIVE = 56,  /* as log page C3h from byte 32 on */
+       RECORD_FIXED = 244,  /* static window: as the page from byte 240 on */
 };
 
-enum { /* byte offsets in settings */
-       SETTINGS_TIMER = 0,
-       SETTINGS_THRESHOLDS = 2,
-       SETTINGS_MODES = 6,
-       SETTINGS_MIN_WINDOW = 8,
-       SETTINGS_ENABLE = 9,
+enum {                          /* byte offsets in settings */
+       SETTINGS_TIMER = 0,      /* 2 bytes: bucket timer threshold */
+       SETTINGS_THRESHOLDS = 2, /* 4 bytes: A to D */
+       SETTINGS_MODES = 6,      /* 2 bytes: latency configuration */
+       SETTINGS_MIN_WINDOW = 8, /* 1 byte */
+       SETTINGS_ENABLE = 9,     /* 1 byte: 1 if the monitor is on */
        SETTINGS_LEN = 16,
 };
 _Static_assert(RECORD_SAVED + SETTINGS_LEN == RECORD_CURRENT &&
