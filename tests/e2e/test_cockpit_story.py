@@ -166,6 +166,7 @@ def a_cable_is_pulled(stage: Stage) -> None:
     page.until("/in [0-9.]+ [kM]B.s/.test(document.querySelector("
                "\"#picture [data-key='port drive:1']\").textContent)")
     stage.show("cable", ("The cable from host:0 to drive:0 is pulled", "Plug cable to host:0"))
+    web.save_picture(page, stage.pictures / "cockpit-cable.png", until="#charts-section")
     web.click(page, "Plug cable to host:0")     # repairs, so it does not ask
     page.until("!document.querySelector('#problems').textContent.includes('pulled')")
 
@@ -184,6 +185,7 @@ def the_power_is_cut(stage: Stage) -> None:
                "'acts when the drive starts')")
     stage.wait_problem("drive: 1 fault rule acts when it starts")
     stage.show("power", ("drive is off", "Power on", "acts when the drive starts"))
+    web.save_picture(page, stage.pictures / "cockpit-power.png", until="#charts-section")
 
 
 def the_power_comes_back_with_the_rule(stage: Stage) -> None:
