@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a host of user-mode Linux does with its cards: bonding (with RoCE and TCP), MTU, netem.
+"""What a host of user-mode Linux does with its cards: bonding (RoCE, TCP, AoE), MTU, netem.
 
 VLANs are in test_tcp_echo.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import uart_dialogue
 from conftest import SESSION
+from test_aoe import BLOCK, DISK, FIO, restart
 from test_lag import LACP, bonded, boot, plug, status, unplug, wait
 
 from essd.drive import tcp
@@ -92,6 +93,25 @@ def sent_bytes(job: Job) -> int:
     """What the drive has sent by its only connection that is open."""
     return sum(entry["sent-bytes"] for entry in tcp.read(job.instance)
                if entry["state"] == "ESTABLISHED")
+
+
+def test_an_aoe_disk_goes_on_with_one_cable(aggregated: Job) -> None:
+    """The aggregate is the disk's only path: each port answers what comes to it."""
+    job = aggregated
+    restart(job, "aoe.export 1", "aoe.shelf 7")
+    wait(lambda: bonded(job), status(job))
+    job.quiet("echo bond0 > /sys/module/aoe/parameters/aoe_iflist; for n in $(seq 300); do "
+              f"echo > /dev/etherd/discover; grep -qx up '{BLOCK}/state' 2>/dev/null && exit 0; "
+              "sleep 0.1; done; exit 1")
+    assert job.quiet(f"cat '{BLOCK}/netif'").strip() == "bond0"
+    job.quiet(FIO.format(device=DISK, size="2m"))
+    for port in (0, 1):
+        unplug(job, port)
+        wait(lambda: status(job).count("MII Status: up") == 2, f"port {port} is still up")
+        job.quiet(FIO.format(device=DISK, size="2m"))
+        plug(job, port)
+        wait(lambda: bonded(job), f"port {port} is not back")
+    job.quiet(FIO.format(device=DISK, size="2m"))
 
 
 def test_a_card_gets_its_mtu_back_and_comes_up_again(job: Job) -> None:
