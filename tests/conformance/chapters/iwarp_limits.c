@@ -98,7 +98,7 @@ static bool take_reply(struct crowd *crowd, struct conn *conn, uint8_t *reply)
 }
 
 /* @return whether the queue pair was accepted */
-static bool ask(struct crowd *crowd, struct conn *conn, uint8_t *reply)
+static bool ask_pair(struct crowd *crowd, struct conn *conn, uint8_t *reply)
 {
     uint8_t request[REQUEST_LEN] = "MPA ID Req Frame\x10\x02\x00\x24\x00\x80";
 
@@ -107,8 +107,8 @@ static bool ask(struct crowd *crowd, struct conn *conn, uint8_t *reply)
     put_le16(request + HSQSIZE, DEPTH - 1);
     tcp_peer_open(&conn->peer);
     send_segment(conn, SEG_ACK | SEG_PSH, 0, request, sizeof(request));
-    conn->is_open = take_reply(crowd, conn, reply);
-    return conn->is_open;
+    conn->is_open = true;
+    return take_reply(crowd, conn, reply);
 }
 
 static struct conn *crowd_take(struct crowd *crowd)
@@ -116,7 +116,7 @@ static struct conn *crowd_take(struct crowd *crowd)
     struct conn *conn = conn_new(crowd);
     uint8_t reply[REPLY_LEN];
 
-    conf_check(crowd->conf, ask(crowd, conn, reply),
+    conf_check(crowd->conf, ask_pair(crowd, conn, reply),
                "queue pair %u of iWARP is refused", crowd->num);
     return conn;
 }
@@ -127,7 +127,7 @@ static void expect_refusal(struct crowd *crowd)
     struct conn *conn = conn_new(crowd);
     uint8_t reply[REPLY_LEN];
 
-    conf_check(crowd->conf, !ask(crowd, conn, reply),
+    conf_check(crowd->conf, !ask_pair(crowd, conn, reply),
                "one more queue pair of iWARP is accepted");
     conf_equal(crowd->conf, "NVMe status in the reply",
                get_le16(reply + REJECT_STATUS), NVME_RDMA_NO_RESOURCES);
@@ -146,7 +146,7 @@ static void expect_no_room(struct crowd *crowd)
     }
 }
 
-static void release(struct conn *conn)
+static void release_conn(struct conn *conn)
 {
     send_segment(conn, SEG_RST, REQUEST_LEN, NULL, 0);
     conn->is_open = false;
@@ -156,7 +156,7 @@ static void end_crowd(struct crowd *crowd)
 {
     for (unsigned int i = 0; i < crowd->num; i++) {
         if (crowd->conns[i].is_open) {
-            release(&crowd->conns[i]);
+            release_conn(&crowd->conns[i]);
         }
     }
     limits_release_all(crowd->limits);
@@ -177,7 +177,7 @@ static void queue_pairs_1024(struct conf *conf)
     limits_expect_full(crowd->limits, 1, DEPTH);
     limits_expect_full(crowd->limits, 0, LIMITS_ADMIN_DEPTH);
     expect_no_room(crowd);
-    release(&crowd->conns[500]);
+    release_conn(&crowd->conns[500]);
     limits_expect_pool(conf, "queue-pairs", CONNS - 1);
     (void)crowd_take(crowd);
     limits_expect_pool(conf, "queue-pairs", CONNS);
@@ -205,7 +205,7 @@ static void queue_pairs_shared(struct conf *conf)
     (void)crowd_take(crowd);
     limits_expect_full(crowd->limits, 1, DEPTH);
     expect_refusal(crowd);
-    release(&crowd->conns[17]);
+    release_conn(&crowd->conns[17]);
     limits_expect_pool(conf, "queue-pairs", CONNS - 1);
     (void)limits_take(crowd->limits, DEPTH);
     expect_refusal(crowd);
