@@ -37,9 +37,11 @@ _Static_assert(NVME_TCP_SPANS >= 2 * (SPANS_OF_REQUEST + SPANS_OF_TERM),
 
 static struct nvme_tcp_span *last_span(struct nvme_tcp_queue *queue)
 {
+    uint16_t last = (uint16_t)(queue->span_head - 1); /* the count wraps */
+
     return queue->span_head == queue->span_next
                ? NULL
-               : &queue->spans[(queue->span_head - 1) % NVME_TCP_SPANS];
+               : &queue->spans[last % NVME_TCP_SPANS];
 }
 
 static struct nvme_tcp_span *add_span(struct nvme_tcp_queue *queue,

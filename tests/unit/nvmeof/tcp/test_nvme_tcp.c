@@ -568,6 +568,35 @@ static void test_a_read_is_sent_by_one_call(void **state)
     }
 }
 
+/* The counts of pieces wrap at any piece of a response. */
+static void test_counts_of_pieces_wrap(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, 3, true);
+    uint8_t data[8 * BLOCK];
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 7, 8, 1);
+
+    fill_data(data, sizeof(data), 5);
+    send_capsule(w, &host.io, &sqe, data, sizeof(data));
+    assert_int_equal(take_response(w, &host.io).status, 0);
+    world_run(w, SECOND_US);
+    for (uint16_t left = 1; left <= 8; left++) {
+        for (unsigned int i = 0; i < NVME_TCP_QUEUES; i++) {
+            struct nvme_tcp_queue *queue = &w->tcp->queues[i];
+
+            assert_int_equal(queue->span_head, queue->span_tail);
+            queue->span_head = (uint16_t)-left;
+            queue->span_next = (uint16_t)-left;
+            queue->span_tail = (uint16_t)-left;
+        }
+        check_read(w, &host.io, 7, data, 8, left);
+        check_read(w, &host.io, 7, data, 8, left);
+        check_read(w, &host.io, 7, data, 8, left);
+        world_run(w, SECOND_US);
+        assert_int_equal(nvme_tcp_usage(w->tcp).requests, 0);
+    }
+}
+
 static void test_data_begin_where_hpda_says(void **state)
 {
     struct world *w = *state;
