@@ -7,15 +7,13 @@ RDMAP and NVMe are written by hand here; TCP is the kernel's.  A host connects, 
 READ of its Connect data, reads the discovery log by the drive's WRITEs, and closes.  NVMe/TCP is
 at the same port.
 """
-import json
 import socket
 import struct
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 
-from kernel_peer import LIMIT_S, Host, connect, main, run, wait_closed
+from kernel_peer import Host, connect, main, run_toe_tap, wait_closed
 
 HOSTS: tuple[Host, ...] = (
     ("10.77.0.2", socket.AF_INET), ("fd00:0:0:1::1", socket.AF_INET6),
@@ -226,29 +224,8 @@ def exercise() -> None:
 
 
 def inside(tool: str) -> None:
-    run("ip", "link", "set", "lo", "up")
-    with subprocess.Popen([tool, "tap0", "tap1"], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            if process.stdout.readline() != "ready\n":
-                raise SystemExit("toe_tap did not start")
-            for port in range(2):
-                run("ip", "link", "set", f"tap{port}", "address", f"02:77:00:00:00:1{port}", "up")
-                run("ip", "addr", "add", f"10.{77 + port}.0.1/24", "dev", f"tap{port}")
-                run("ip", "addr", "add", f"fd00:0:0:{1 + port}::ff/64", "dev", f"tap{port}",
-                    "nodad")
-            exercise()
-            out, _ = process.communicate(timeout=LIMIT_S)
-        except BaseException:
-            process.kill()
-            raise
-    if process.returncode != 0:
-        raise SystemExit(f"toe_tap failed with {process.returncode}")
-    counters = json.loads(out)
-    print({name: value for name, value in counters.items() if value})
-    for kind in ("connections", "half_open", "pages", "slots", "refused_commands"):
-        assert counters[kind] == 0, f"{kind}: {counters[kind]}"
+    run_toe_tap(tool, exercise, ("connections", "half_open", "pages", "slots",
+                                 "refused_commands"))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Each of them runs itself again in a network namespace of its own, where its prog
 devices, and talks to the program with ordinary sockets.
 """
 import hashlib
+import json
 import os
 import random
 import socket
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 SKIPPED = 77
 LIMIT_S = 40.0
@@ -66,6 +67,42 @@ def wait_closed() -> None:
             return
         time.sleep(0.05)
     raise AssertionError(f"connections stay in the states {states}")
+
+
+def set_up(port: int) -> None:
+    """Give a TAP device of toe_tap its addresses."""
+    run("ip", "link", "set", f"tap{port}", "address", f"02:77:00:00:00:1{port}", "up")
+    run("ip", "addr", "add", f"10.{77 + port}.0.1/24", "dev", f"tap{port}")
+    run("ip", "addr", "add", f"fd00:0:0:{1 + port}::ff/64", "dev", f"tap{port}", "nodad")
+
+
+def run_toe_tap(tool: str, exercise: Callable[[], None], zero: Sequence[str],
+                **settings: str) -> dict[str, int]:
+    """Run toe_tap while `exercise` talks to it, with these variables in its environment.
+
+    Returns the counters that it prints at its end; those in `zero` have to be 0.
+    """
+    run("ip", "link", "set", "lo", "up")
+    with subprocess.Popen([tool, "tap0", "tap1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True, env=os.environ | settings) as process:
+        assert process.stdout is not None
+        try:
+            if process.stdout.readline() != "ready\n":
+                raise SystemExit("toe_tap did not start")
+            set_up(0)
+            set_up(1)
+            exercise()
+            out, _ = process.communicate(timeout=LIMIT_S)
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode != 0:
+        raise SystemExit(f"toe_tap failed with {process.returncode}")
+    counters: dict[str, int] = json.loads(out)
+    print({name: value for name, value in counters.items() if value})
+    for kind in zero:
+        assert counters[kind] == 0, f"{kind}: {counters[kind]}"
+    return counters
 
 
 def main(script: str, inside: Callable[[str], None]) -> int:

@@ -9,8 +9,6 @@ through an I/O queue behind TLS; others do what is not allowed, and disturb nobo
 import base64
 import hashlib
 import hmac
-import json
-import os
 import random
 import shutil
 import socket
@@ -20,7 +18,7 @@ import sys
 import time
 import zlib
 
-from kernel_peer import LIMIT_S, SKIPPED, connect, main, run, wait_closed
+from kernel_peer import LIMIT_S, SKIPPED, connect, main, run, run_toe_tap, wait_closed
 
 DRIVE = ("10.77.0.2", socket.AF_INET)
 PORT = 4420
@@ -225,6 +223,8 @@ def never_finished(subsystem: str) -> None:
 
 
 def exercise() -> None:
+    for n in range(120):
+        run("ip", "addr", "add", f"10.77.0.{100 + n}/24", "dev", "tap0")
     subsystem = transfer()
     refusals(subsystem)
     never_finished(subsystem)
@@ -232,30 +232,9 @@ def exercise() -> None:
 
 
 def inside(tool: str) -> None:
-    run("ip", "link", "set", "lo", "up")
-    own = {"TOE_TAP_TLS": "required", "TOE_TAP_HOST": HOST, "TOE_TAP_KEY": key_text()}
-    with subprocess.Popen([tool, "tap0", "tap1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True, env=os.environ | own) as process:
-        assert process.stdout is not None
-        try:
-            if process.stdout.readline() != "ready\n":
-                raise SystemExit("toe_tap did not start")
-            for port in range(2):
-                run("ip", "link", "set", f"tap{port}", "address", f"02:77:00:00:00:1{port}", "up")
-                run("ip", "addr", "add", f"10.{77 + port}.0.1/24", "dev", f"tap{port}")
-            for n in range(120):
-                run("ip", "addr", "add", f"10.77.0.{100 + n}/24", "dev", "tap0")
-            exercise()
-            out, _ = process.communicate(timeout=LIMIT_S)
-        except BaseException:
-            process.kill()
-            raise
-    if process.returncode != 0:
-        raise SystemExit(f"toe_tap failed with {process.returncode}")
-    counters = json.loads(out)
-    print({name: value for name, value in counters.items() if value})
-    for kind in ("connections", "half_open", "pages", "slots", "refused_commands"):
-        assert counters[kind] == 0, f"{kind}: {counters[kind]}"
+    run_toe_tap(tool, exercise,
+                ("connections", "half_open", "pages", "slots", "refused_commands"),
+                TOE_TAP_TLS="required", TOE_TAP_HOST=HOST, TOE_TAP_KEY=key_text())
 
 
 if __name__ == "__main__":

@@ -7,17 +7,15 @@ hardware models in a process) has a TAP device at each port, and talks to it wit
 both ports, both address families.  Exits with 77 (skipped) where a namespace or a TAP device
 cannot be made.
 """
-import json
 import random
 import socket
 import struct
-import subprocess
 import sys
 import threading
 import time
 
 from kernel_peer import (
-    DISCARD, ECHO, LIMIT_S, Host, connect, echo, main, read_all, run, wait_closed)
+    DISCARD, ECHO, Host, connect, echo, main, read_all, run_toe_tap, wait_closed)
 
 HOSTS: tuple[Host, ...] = (
     ("10.77.0.2", socket.AF_INET), ("fd00:0:0:1::1", socket.AF_INET6),
@@ -89,12 +87,6 @@ def many() -> None:
         sock.close()
 
 
-def set_up(port: int) -> None:
-    run("ip", "link", "set", f"tap{port}", "address", f"02:77:00:00:00:1{port}", "up")
-    run("ip", "addr", "add", f"10.{77 + port}.0.1/24", "dev", f"tap{port}")
-    run("ip", "addr", "add", f"fd00:0:0:{1 + port}::ff/64", "dev", f"tap{port}", "nodad")
-
-
 def exercise() -> None:
     for host in HOSTS:
         for size in (1, 1448, 100_000, 3_000_000):
@@ -106,34 +98,11 @@ def exercise() -> None:
     wait_closed()
 
 
-def check_left(counters: dict[str, int]) -> None:
-    for kind in ("connections", "half_open", "pages", "slots", "served"):
-        assert counters[kind] == 0, f"{counters[kind]} {kind} are left"
-    for kind in ("rx_checksum", "rx_malformed", "rx_bad_ack", "rx_bad_sack", "refused_commands"):
-        assert counters[kind] == 0, f"{kind} is {counters[kind]}"
-    assert counters["discarded"] == 4_000_000, counters["discarded"]
-
-
 def inside(tool: str) -> None:
-    run("ip", "link", "set", "lo", "up")
-    with subprocess.Popen([tool, "tap0", "tap1"], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            if process.stdout.readline() != "ready\n":
-                raise SystemExit("toe_tap did not start")
-            set_up(0)
-            set_up(1)
-            exercise()
-            out, _ = process.communicate(timeout=LIMIT_S)
-        except BaseException:
-            process.kill()
-            raise
-    if process.returncode != 0:
-        raise SystemExit(f"toe_tap failed with {process.returncode}")
-    counters = json.loads(out)
-    print({name: value for name, value in counters.items() if value})
-    check_left(counters)
+    counters = run_toe_tap(tool, exercise, (
+        "connections", "half_open", "pages", "slots", "served", "rx_checksum", "rx_malformed",
+        "rx_bad_ack", "rx_bad_sack", "refused_commands"))
+    assert counters["discarded"] == 4_000_000, counters["discarded"]
 
 
 if __name__ == "__main__":
