@@ -212,27 +212,38 @@ static enum tls_alert choose_key(struct tls_server *server,
 
 /* ---- ClientHello. */
 
+/* Send a ServerHello.  @param share  NULL: it is a HelloRetryRequest */
+static void send_hello(struct tls_server *server, const uint8_t *random,
+                       const uint8_t *share)
+{
+    uint8_t message[TLS_SERVER_HELLO_MAX];
+    const struct tls_server_hello hello = {
+        .random = random,
+        .session = server->session,
+        .session_len = server->session_len,
+        .hash = (enum auth_hash)server->hash,
+        .share = share,
+        .psk = server->psk,
+    };
+    size_t len = tls_server_hello_emit(&hello, message);
+
+    add_transcript(server, message, len);
+    add_plain(server, TLS_TYPE_HANDSHAKE, message, len);
+    if (!server->was_retried) {
+        add_ccs(server);
+    }
+}
+
 static void send_retry(struct tls_server *server)
 {
     static const char name[] = "HelloRetryRequest";
     const struct auth_crypto *base = &server->config.crypto->base;
     uint8_t random[AUTH_HASH_MAX];
-    uint8_t message[TLS_SERVER_HELLO_MAX];
-    size_t len;
-    const struct tls_server_hello retry = {
-        .random = random,
-        .session = server->session,
-        .session_len = server->session_len,
-        .hash = (enum auth_hash)server->hash,
-    };
 
     base->hash(base->ctx, AUTH_SHA256, (const uint8_t *)name, strlen(name),
                random);
-    len = tls_server_hello_emit(&retry, message);
     shorten_transcript(server);
-    add_transcript(server, message, len);
-    add_plain(server, TLS_TYPE_HANDSHAKE, message, len);
-    add_ccs(server);
+    send_hello(server, random, NULL);
     server->was_retried = true;
     server->hello_at = server->transcript_len;
     server_enter(server, TLS_SERVER_HELLO_2);
@@ -318,24 +329,9 @@ static void send_server_hello(struct tls_server *server)
 {
     const struct auth_crypto *base = &server->config.crypto->base;
     uint8_t random[TLS_RANDOM_LEN];
-    uint8_t message[TLS_SERVER_HELLO_MAX];
-    size_t len;
-    const struct tls_server_hello hello = {
-        .random = random,
-        .session = server->session,
-        .session_len = server->session_len,
-        .hash = (enum auth_hash)server->hash,
-        .share = server->share,
-        .psk = server->psk,
-    };
 
     base->random(base->ctx, random, sizeof(random));
-    len = tls_server_hello_emit(&hello, message);
-    add_transcript(server, message, len);
-    add_plain(server, TLS_TYPE_HANDSHAKE, message, len);
-    if (!server->was_retried) {
-        add_ccs(server);
-    }
+    send_hello(server, random, server->share);
 }
 
 /* From the shared secret to the keys of the handshake. */
