@@ -9,6 +9,7 @@ enum {
     HANDSHAKES = 8, /* at once */
     PLACES = 64,    /* of connections behind TLS */
     PATIENCE_US = 5000000,
+    APART_US = 1000,
 };
 
 static struct tls_peer *connect_stranger(struct conf *conf, unsigned int number)
@@ -82,6 +83,7 @@ static void ninth_handshake(struct conf *conf)
     for (unsigned int i = 0; i < HANDSHAKES; i++) {
         peers[i] = connect_stranger(conf, i);
         begin_only(peers[i]);
+        conf_pass(conf, APART_US);
     }
     for (unsigned int i = 0; i < HANDSHAKES; i++) {
         conf_check(conf, !is_over(peers[i]), "handshake %u has ended", i);
