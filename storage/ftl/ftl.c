@@ -79,7 +79,7 @@ static __attribute__((noinline)) void set_units_good(
 void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
                     enum ftl_flash_status status, uint8_t failed_planes)
 {
-    struct ftl_request *request = &ftl->requests[cookie];
+    struct ftl_request *request = &ftl->ops.requests[cookie];
 
     ASSERT(cookie < ftl->config.num_requests &&
            request->kind != FTL_REQUEST_FREE);
@@ -121,11 +121,11 @@ static void force_idle_buffer(struct ftl *ftl, uint64_t *deadline_us)
  */
 static bool note_full(struct ftl *ftl)
 {
-    if (ftl->is_full || !ftl_waiting_is_any(ftl) || ftl_is_held(ftl) ||
+    if (ftl->is_full || !ftl_waiting_is_any(&ftl->io) || ftl_is_held(ftl) ||
         !ftl_is_flash_quiet(ftl)) {
         return false;
     }
-    if (ftl->held.count != 0) {
+    if (ftl->hold.held.count != 0) {
         ftl->is_full = true; /* until the erasures succeed that are held */
         return true;
     }
@@ -147,10 +147,10 @@ static bool note_full(struct ftl *ftl)
 /* Whether nothing waits for the end of a request or of an operation. */
 static bool is_calm(const struct ftl *ftl)
 {
-    return ftl->state == FTL_READY && !ftl_power_is_failing(ftl) &&
-           !ftl_is_adopting(ftl) && ftl->reads.count == 0 &&
-           ftl->changes.count == 0 && ftl->trims.count == 0 &&
-           ftl->barriers.count == 0 && ftl->unsent.count == 0 &&
+    return ftl->state == FTL_READY && !ftl_power_is_failing(&ftl->power) &&
+           !ftl_is_adopting(ftl) && ftl->io.reads.count == 0 &&
+           ftl->io.changes.count == 0 && ftl->io.trims.count == 0 &&
+           ftl->io.barriers.count == 0 && ftl->ops.unsent.count == 0 &&
            ftl->parity.waiting.count == 0 &&
            ftl->collection.victim == FTL_NOWHERE &&
            ftl->checkpoint.state == FTL_CHECKPOINT_IDLE &&
@@ -170,7 +170,7 @@ static bool run_step(struct ftl *ftl, uint64_t *deadline_us)
     /* The writes that were submitted since the last step end in any state. */
     bool any = ftl_io_end_moving(ftl);
 
-    if (__builtin_expect(ftl->held.count != 0, 0)) {
+    if (__builtin_expect(ftl->hold.held.count != 0, 0)) {
         any |= ftl_hold_step(ftl);
     }
     /* Then the wipe, so that none begins before the owner has seen what the
@@ -182,7 +182,7 @@ static bool run_step(struct ftl *ftl, uint64_t *deadline_us)
         any |= refuse_while_held(ftl);
         break;
     case FTL_READY:
-        if (__builtin_expect(ftl_power_is_failing(ftl), 0)) {
+        if (__builtin_expect(ftl_power_is_failing(&ftl->power), 0)) {
             any |= ftl_power_step(ftl);
             break;
         }
@@ -208,11 +208,11 @@ static bool run_step(struct ftl *ftl, uint64_t *deadline_us)
         any = any || note_full(ftl);
         break;
     case FTL_FAILED:
-        any |= ftl_power_is_failing(ftl) ? ftl_power_step(ftl)
-                                         : ftl_io_refuse(ftl);
+        any |= ftl_power_is_failing(&ftl->power) ? ftl_power_step(ftl)
+                                                 : ftl_io_refuse(ftl);
         break;
     case FTL_WIPING:
-        any |= ftl_power_is_failing(ftl) && ftl_power_step(ftl);
+        any |= ftl_power_is_failing(&ftl->power) && ftl_power_step(ftl);
         break;
     }
     any |= ftl_rescue_step(ftl);
@@ -229,7 +229,7 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
         ftl->wake_us = UINT64_MAX;
         any = run_step(ftl, &ftl->wake_us);
         if (__builtin_expect(ftl_hold_is_waiting(ftl) || ftl_is_held(ftl), 0)) {
-            ftl->wake_us = MIN(ftl->wake_us, ftl->retry_us);
+            ftl->wake_us = MIN(ftl->wake_us, ftl->hold.retry_us);
         }
         ftl->has_work |= any;
         ftl->is_calm = is_calm(ftl);
@@ -246,7 +246,7 @@ bool ftl_is_flushed(const struct ftl *ftl)
 uint32_t ftl_operations(const struct ftl *ftl, uint32_t *all)
 {
     *all = ftl->config.num_ops;
-    return *all - ftl->free_ops.count;
+    return *all - ftl->io.free_ops.count;
 }
 
 uint32_t ftl_dead_dies(const struct ftl *ftl)
@@ -262,4 +262,14 @@ bool ftl_die_is_dead(const struct ftl *ftl, uint32_t die)
 uint32_t ftl_free_superblocks(const struct ftl *ftl)
 {
     return ftl->free_superblocks;
+}
+
+uint32_t ftl_failed_block(const struct ftl *ftl)
+{
+    return ftl->io.failed_block;
+}
+
+void ftl_set_volatile(struct ftl *ftl, bool is_enabled)
+{
+    ftl->is_volatile = is_enabled;
 }

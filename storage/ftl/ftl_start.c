@@ -80,10 +80,10 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(&used, pad, (size_t)FTL_UNIT_DATA);
     CARVE(&used, wait_links, (size_t)ftl->num_slots);
     CARVE(&used, dirty_links, (size_t)ftl->num_slots);
-    CARVE(&used, requests, (size_t)config->num_requests);
-    CARVE(&used, request_links, (size_t)config->num_requests);
-    CARVE(&used, ops, (size_t)config->num_ops);
-    CARVE(&used, op_links, (size_t)config->num_ops);
+    CARVE(&used, ops.requests, (size_t)config->num_requests);
+    CARVE(&used, ops.request_links, (size_t)config->num_requests);
+    CARVE(&used, io.ops, (size_t)config->num_ops);
+    CARVE(&used, io.op_links, (size_t)config->num_ops);
     CARVE(&used, mount.versions, (size_t)ftl->entries);
     CARVE(&used, mount.row_numbers,
           (size_t)layout->superblocks * layout->superblock_rows);
@@ -125,9 +125,10 @@ static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
         return false;
     }
     ftl_set_entries(ftl);
-    ftl->kept_requests = MIN(config->num_requests / 2U,
-                             (uint32_t)FTL_STREAMS * config->geometry.dies +
-                                 (uint32_t)FTL_CHECKPOINT_ROWS);
+    ftl->ops.num_requests = config->num_requests;
+    ftl->ops.kept_requests = MIN(config->num_requests / 2U,
+                                 (uint32_t)FTL_STREAMS * config->geometry.dies +
+                                     (uint32_t)FTL_CHECKPOINT_ROWS);
     return ftl->num_slots < FTL_LIST_END &&
            config->num_requests < FTL_LIST_END &&
            config->num_ops < FTL_LIST_END;
@@ -163,24 +164,24 @@ size_t ftl_keep_bytes(const struct ftl_config *config)
 static void init_lists(struct ftl *ftl)
 {
     ftl_init_slots(ftl);
-    ftl_list_init(&ftl->free_requests, ftl->request_links);
-    ftl_list_init(&ftl->unsent, ftl->request_links);
-    ftl_list_init(&ftl->held, ftl->request_links);
-    ftl_list_init(&ftl->parity.waiting, ftl->request_links);
+    ftl_list_init(&ftl->ops.free_requests, ftl->ops.request_links);
+    ftl_list_init(&ftl->ops.unsent, ftl->ops.request_links);
+    ftl_list_init(&ftl->hold.held, ftl->ops.request_links);
+    ftl_list_init(&ftl->parity.waiting, ftl->ops.request_links);
     for (uint16_t i = 0; i < ftl->config.num_requests; i++) {
-        ftl->requests[i].kind = FTL_REQUEST_FREE;
-        ftl_list_append(&ftl->free_requests, i);
+        ftl->ops.requests[i].kind = FTL_REQUEST_FREE;
+        ftl_list_append(&ftl->ops.free_requests, i);
     }
-    ftl_list_init(&ftl->free_ops, ftl->op_links);
-    ftl_list_init(&ftl->reads, ftl->op_links);
-    ftl_list_init(&ftl->changes, ftl->op_links);
-    ftl_list_init(&ftl->trims, ftl->op_links);
-    ftl_list_init(&ftl->filling, ftl->op_links);
-    ftl_list_init(&ftl->moving, ftl->op_links);
-    ftl_list_init(&ftl->barriers, ftl->op_links);
+    ftl_list_init(&ftl->io.free_ops, ftl->io.op_links);
+    ftl_list_init(&ftl->io.reads, ftl->io.op_links);
+    ftl_list_init(&ftl->io.changes, ftl->io.op_links);
+    ftl_list_init(&ftl->io.trims, ftl->io.op_links);
+    ftl_list_init(&ftl->io.filling, ftl->io.op_links);
+    ftl_list_init(&ftl->io.moving, ftl->io.op_links);
+    ftl_list_init(&ftl->io.barriers, ftl->io.op_links);
     for (uint16_t i = 0; i < ftl->config.num_ops; i++) {
-        ftl->ops[i].state = FTL_OP_FREE;
-        ftl_list_append(&ftl->free_ops, i);
+        ftl->io.ops[i].state = FTL_OP_FREE;
+        ftl_list_append(&ftl->io.free_ops, i);
     }
 }
 

@@ -48,7 +48,7 @@ static void use_keeper(struct ftl *ftl, uint32_t keeper)
 static void begin_wipe(struct ftl *ftl)
 {
     ftl->state = FTL_WIPING;
-    ftl_keep_forget(ftl);
+    ftl_keep_forget(&ftl->keep);
     ftl->wipe.row_number =
         MAX(ftl->next_row_number, ftl->mount.last_row + FTL_ROW_GAP);
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
@@ -68,7 +68,7 @@ static bool erase_next(struct ftl *ftl)
     struct ftl_request *request;
 
     if (planes != 0) {
-        request = ftl_request_take(ftl, FTL_REQUEST_WIPE);
+        request = ftl_request_take(&ftl->ops, FTL_REQUEST_WIPE);
         if (request == NULL) {
             return false;
         }
@@ -76,7 +76,7 @@ static bool erase_next(struct ftl *ftl)
         request->flash.die = (uint16_t)die;
         request->flash.planes = planes;
         request->flash.block = (uint16_t)(wipe->next / geometry->dies);
-        ftl_request_send(ftl, request);
+        ftl_request_send(&ftl->ops, request);
     }
     wipe->next++;
     return true;
@@ -174,7 +174,7 @@ static bool erase_blocks(struct ftl *ftl, uint32_t end, bool *is_done)
         any = true;
     }
     *is_done = wipe->next >= end &&
-               ftl->free_requests.count == ftl->config.num_requests;
+               ftl->ops.free_requests.count == ftl->config.num_requests;
     return any || *is_done;
 }
 
@@ -240,7 +240,7 @@ static bool run_wipe(struct ftl *ftl)
 {
     bool has_refused;
 
-    if (__builtin_expect(ftl_power_is_failing(ftl), 0)) {
+    if (__builtin_expect(ftl_power_is_failing(&ftl->power), 0)) {
         /* Only the keeper is completed.  The wipe does not end, so its owner
          * repeats it after the next start. */
         return ftl->wipe.phase != FTL_WIPE_ERASES && step_flash(ftl);

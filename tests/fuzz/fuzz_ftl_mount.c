@@ -542,7 +542,7 @@ static void change_entry(uint8_t x, const uint8_t *bytes)
                 (uint64_t)get_le16(bytes + 7) << FTL_KEEP_MARKS_SHIFT,
     };
 
-    entry.check = ftl_keep_check(&ftl, index, &entry);
+    entry.check = ftl_keep_check(&ftl.keep, index, &entry);
     for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
         if ((bytes[9] & BIT(i)) == 0) {
             ftl.keep.entries[i][index] = entry;
@@ -555,7 +555,7 @@ static void change_trims(uint8_t x, const uint8_t *bytes)
     struct ftl ftl = divide_keep();
 
     ftl_keep_write_trims(
-        &ftl,
+        &ftl.keep,
         x % ((LOGICAL_UNITS + FTL_KEEP_TRIM_BITS - 1) / FTL_KEEP_TRIM_BITS),
         get_le16(bytes));
 }

@@ -125,7 +125,7 @@ static bool is_in_meta(uint64_t addr)
 
 static bool is_in_requests(uint64_t addr)
 {
-    return addr - addr_of(drive_ftl()->requests) <
+    return addr - addr_of(drive_ftl()->ops.requests) <
            drive_ftl()->config.num_requests * sizeof(struct ftl_request);
 }
 
@@ -297,9 +297,9 @@ static void test_a_read_replaces_lost_words_of_its_request(void **state)
     write_blocks(FIRST, COUNT, 1, PRACT, 0x1111);
     flush_drive();
     for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
-        if (ftl->requests[i].kind == FTL_REQUEST_FREE) {
-            assert_true(hw_ecc_inject(drive_ecc(),
-                                      addr_of(ftl->requests[i].meta) + 8, TWO));
+        if (ftl->ops.requests[i].kind == FTL_REQUEST_FREE) {
+            assert_true(hw_ecc_inject(
+                drive_ecc(), addr_of(ftl->ops.requests[i].meta) + 8, TWO));
         }
         if (drive_ecc()->count == HW_ECC_WORDS) {
             break;

@@ -51,7 +51,7 @@ static void make_empty(struct ftl *ftl)
     size_t entries =
         (ftl->config.buffer_units + 1u) * sizeof(struct ftl_keep_entry);
 
-    ftl_keep_forget(ftl);
+    ftl_keep_forget(&ftl->keep);
     ftl->keep.generation = random_mix(ftl->config.keep_seed);
     ftl->keep.sequence = 0;
     for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
@@ -70,7 +70,7 @@ uint32_t ftl_keep_empty(struct ftl *ftl, uint32_t items)
         return 0;
     }
     for (; keep->next_word < end; keep->next_word++) {
-        ftl_keep_write_trims(ftl, keep->next_word, 0);
+        ftl_keep_write_trims(&ftl->keep, keep->next_word, 0);
     }
     if (end == words) {
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -111,7 +111,7 @@ void ftl_keep_start(struct ftl *ftl)
             }
         }
     } else {
-        ftl->adopted.is_refused = ftl_keep_has_any_head(ftl);
+        ftl->adopted.is_refused = ftl_keep_has_any_head(&ftl->keep);
         make_empty(ftl);
     }
 }
@@ -131,12 +131,12 @@ static void check_entries(struct ftl *ftl)
         const struct ftl_keep_entry *entry = &ftl->keep.entries[0][i];
 
         if (!ftl_keep_repair_entry(ftl, i)) {
-            ftl_keep_clear(ftl, i);
+            ftl_keep_clear(&ftl->keep, i);
             continue;
         }
         ftl->keep.sequence = MAX(ftl->keep.sequence, entry->sequence);
         if (is_trimmed(ftl, ftl_keep_number(entry))) {
-            ftl_keep_clear(ftl, i);
+            ftl_keep_clear(&ftl->keep, i);
         }
     }
 }
@@ -163,8 +163,9 @@ static bool clear_older_entry(struct ftl *ftl)
     for (uint16_t i = 1; i <= ftl->config.buffer_units; i++) {
         for (uint16_t j = 0; j < i; j++) {
             if (ftl_keep_number(&entries[i]) == ftl_keep_number(&entries[j])) {
-                ftl_keep_clear(
-                    ftl, entries[i].sequence < entries[j].sequence ? i : j);
+                ftl_keep_clear(&ftl->keep,
+                               entries[i].sequence < entries[j].sequence ? i
+                                                                         : j);
                 return true;
             }
         }
@@ -193,7 +194,7 @@ static void place_spare(struct ftl *ftl)
     if (unused == last) {
         if (!clear_older_entry(ftl)) {
             ftl->adopted.damaged++;
-            ftl_keep_clear(ftl, last);
+            ftl_keep_clear(&ftl->keep, last);
         }
         unused = find_unused_buffer(ftl);
     }
@@ -216,7 +217,7 @@ static void resolve_two(struct ftl *ftl, uint16_t index, uint16_t other)
         first->buffer = buffer;
     }
     first->marks = ftl_keep_marks(&ftl->keep.entries[0][first->buffer]);
-    ftl_keep_clear(ftl, slot->buffer);
+    ftl_keep_clear(&ftl->keep, slot->buffer);
 }
 
 /* Put the contents of an entry into the slot that has the entry's buffer. */

@@ -74,7 +74,8 @@ static void add_piece(struct ftl *ftl, struct ftl_request *request,
         },
         system);
     checkpoint->pieces += !is_pad;
-    ftl_request_add(ftl, request, request->row * ftl->layout.row_units + index,
+    ftl_request_add(&ftl->layout, request,
+                    request->row * ftl->layout.row_units + index,
                     &(struct ftl_flash_unit){
                         .data = data, .meta = ftl->pad, .system = system});
 }
@@ -87,8 +88,8 @@ static void add_parity(struct ftl *ftl, struct ftl_request *request,
         .system = request->system[request->flash.num_units]};
 
     ftl_parity_fill(ftl, ftl->checkpoint.writer.accumulator, index, &unit);
-    ftl_request_add(ftl, request, request->row * ftl->layout.row_units + index,
-                    &unit);
+    ftl_request_add(&ftl->layout, request,
+                    request->row * ftl->layout.row_units + index, &unit);
 }
 
 /* Fill in a row with pieces and parity, and program it. */
@@ -113,14 +114,15 @@ static void send_row(struct ftl *ftl, struct ftl_request *request,
         ftl_parity_add_row(ftl, checkpoint->writer.accumulator, request);
     }
     checkpoint->requests++;
-    ftl_request_send(ftl, request);
+    ftl_request_send(&ftl->ops, request);
 }
 
 /* Program the next row, if it has planes. */
 static void program_row(struct ftl *ftl, uint32_t slot)
 {
     struct ftl_stream *writer = &ftl->checkpoint.writer;
-    struct ftl_request *request = ftl_request_take(ftl, FTL_REQUEST_CHECKPOINT);
+    struct ftl_request *request =
+        ftl_request_take(&ftl->ops, FTL_REQUEST_CHECKPOINT);
     uint8_t planes;
 
     ASSERT(request != NULL);
@@ -128,7 +130,7 @@ static void program_row(struct ftl *ftl, uint32_t slot)
     ftl_layout_row(&ftl->layout, request->row, &request->flash);
     planes = ftl_good_planes(ftl, request->flash.block, request->flash.die);
     if (planes == 0) {
-        ftl_request_free(ftl, request);
+        ftl_request_free(&ftl->ops, request);
     } else {
         send_row(ftl, request, slot, planes);
     }
@@ -195,10 +197,10 @@ static bool step_write(struct ftl *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
     uint32_t rows =
-        MIN(ftl_checkpoint_rows(&ftl->layout), MAX(ftl->kept_requests, 1U));
+        MIN(ftl_checkpoint_rows(&ftl->layout), MAX(ftl->ops.kept_requests, 1U));
     uint32_t old = checkpoint->superblock;
 
-    if (checkpoint->requests != 0 || ftl->free_requests.count < rows) {
+    if (checkpoint->requests != 0 || ftl->ops.free_requests.count < rows) {
         return false;
     }
     if (!checkpoint->has_failed && !is_complete(ftl)) {
@@ -310,8 +312,8 @@ static bool is_due(const struct ftl *ftl)
     const struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
     return ftl->config.checkpoint_superblocks != 0 && has_space(ftl) &&
-           !ftl_is_adopting(ftl) && ftl->failed_rounds == 0 &&
-           ftl->held.count == 0 &&
+           !ftl_is_adopting(ftl) && ftl->hold.failed_rounds == 0 &&
+           ftl->hold.held.count == 0 &&
            (checkpoint->is_last ||
             checkpoint->opened >= ftl->config.checkpoint_superblocks);
 }
@@ -327,7 +329,7 @@ bool ftl_checkpoint_step(struct ftl *ftl)
             return true;
         }
         checkpoint->is_last = false;
-        checkpoint->is_stopped &= !ftl_waiting_is_any(ftl);
+        checkpoint->is_stopped &= !ftl_waiting_is_any(&ftl->io);
         break;
     case FTL_CHECKPOINT_DRAINING:
         return step_drain(ftl);

@@ -3,7 +3,7 @@
 #ifndef ESSD_FTL_CHECKPOINT_H
 #define ESSD_FTL_CHECKPOINT_H
 
-#include "storage/ftl/base/ftl_layout.h"
+#include "storage/ftl/background/ftl_checkpointing.h"
 
 struct ftl;
 struct ftl_request;
@@ -40,7 +40,8 @@ void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,
                                const uint8_t *from);
 
 /** Whether the checkpoint that was loaded says that a superblock moves soon. */
-bool ftl_checkpoint_moves_soon(const struct ftl *ftl, uint32_t superblock);
+bool ftl_checkpoint_moves_soon(const struct ftl_checkpoint *checkpoint,
+                               uint32_t superblock);
 
 /** The memory for a unit of a row of the checkpoint, which is being programmed
  * or read in `slot`. */

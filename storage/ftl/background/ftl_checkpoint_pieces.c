@@ -45,9 +45,9 @@ static uint32_t count_pieces(size_t bytes)
     return (uint32_t)((bytes + FTL_UNIT_DATA - 1) / FTL_UNIT_DATA);
 }
 
-static size_t count_planes(const struct ftl *ftl)
+static size_t count_planes(const struct ftl_layout *layout)
 {
-    return (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies;
+    return (size_t)layout->superblocks * layout->geometry.dies;
 }
 
 /* The number of pieces, and the index of the first piece of each part. */
@@ -63,7 +63,7 @@ static struct pieces find_pieces(const struct ftl *ftl)
     struct pieces at = {.table = 1};
 
     at.planes = at.table + count_pieces(ftl->layout.superblocks);
-    at.map = at.planes + count_pieces(count_planes(ftl));
+    at.map = at.planes + count_pieces(count_planes(&ftl->layout));
     at.all = at.map + count_pieces((size_t)ftl->entries * ENTRY_LEN);
     return at;
 }
@@ -88,23 +88,24 @@ static void emit_header(const struct ftl *ftl, uint8_t *to)
                  (ftl->checkpoint.is_final ? FLAG_FINAL : 0u));
     put_le32(to + HEADER_START, ftl_marker_start(ftl));
     ftl_dead_emit(ftl, to + HEADER_DEAD);
-    ftl_scrub_emit(ftl, to + HEADER_SCRUB);
+    ftl_scrub_emit(&ftl->scrub, to + HEADER_SCRUB);
 }
 
 /* Whether it is a header of this array, and of the checkpoint `row`. */
-static bool is_header(const struct ftl *ftl, const uint8_t *from, uint64_t row)
+static bool is_header(const struct ftl_layout *layout, const uint8_t *from,
+                      uint64_t row)
 {
     return get_le64(from + HEADER_MAGIC) == MAGIC &&
            get_le64(from + HEADER_ROW) == row &&
-           get_le32(from + HEADER_SUPERBLOCKS) == ftl->layout.superblocks &&
-           get_le32(from + HEADER_DIES) == ftl->layout.geometry.dies;
+           get_le32(from + HEADER_SUPERBLOCKS) == layout->superblocks &&
+           get_le32(from + HEADER_DIES) == layout->geometry.dies;
 }
 
 /* Whether the checkpoint is of a medium with this capacity. */
 static bool is_header_good(const struct ftl *ftl, const uint8_t *from,
                            uint64_t row)
 {
-    return is_header(ftl, from, row) &&
+    return is_header(&ftl->layout, from, row) &&
            get_le32(from + HEADER_PIECES) == find_pieces(ftl).all &&
            get_le32(from + HEADER_ENTRIES) == ftl->entries;
 }
@@ -161,7 +162,7 @@ void ftl_checkpoint_emit_piece(const struct ftl *ftl, uint32_t piece,
         size_t first = (size_t)(piece - at.planes) * FTL_UNIT_DATA;
 
         memcpy(to, ftl->failed_planes + first,
-               MIN((size_t)FTL_UNIT_DATA, count_planes(ftl) - first));
+               MIN((size_t)FTL_UNIT_DATA, count_planes(&ftl->layout) - first));
     } else if (piece >= at.table) {
         emit_table(ftl, piece - at.table, to);
     } else {
@@ -177,9 +178,10 @@ static void copy_part(uint8_t *part, size_t len, uint32_t piece,
     memcpy(part + first, from, MIN((size_t)FTL_UNIT_DATA, len - first));
 }
 
-bool ftl_checkpoint_moves_soon(const struct ftl *ftl, uint32_t superblock)
+bool ftl_checkpoint_moves_soon(const struct ftl_checkpoint *checkpoint,
+                               uint32_t superblock)
 {
-    return (ftl->checkpoint.table[superblock] & TABLE_MOVES_SOON) != 0;
+    return (checkpoint->table[superblock] & TABLE_MOVES_SOON) != 0;
 }
 
 void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,
@@ -202,16 +204,16 @@ void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,
             ftl->map[first + i] = get_le32(from + (size_t)i * ENTRY_LEN);
         }
     } else if (piece >= at.planes) {
-        copy_part(checkpoint->planes, count_planes(ftl), piece - at.planes,
-                  from);
+        copy_part(checkpoint->planes, count_planes(&ftl->layout),
+                  piece - at.planes, from);
     } else if (piece >= at.table) {
         copy_part(checkpoint->table, ftl->layout.superblocks, piece - at.table,
                   from);
     } else {
-        if (is_header(ftl, from, checkpoint->row)) {
+        if (is_header(&ftl->layout, from, checkpoint->row)) {
             ftl_capacity_take(ftl, get_le32(from + HEADER_UNITS));
             ftl_dead_take(ftl, from + HEADER_DEAD);
-            ftl_scrub_take(ftl, from + HEADER_SCRUB);
+            ftl_scrub_take(&ftl->scrub, from + HEADER_SCRUB);
         }
         checkpoint->is_header_good = is_header_good(ftl, from, checkpoint->row);
         checkpoint->was_read_only =

@@ -288,7 +288,7 @@ static bool finish_victim(struct ftl *ftl)
             return true;
         }
         if (!ftl_victim_has_durable_trims(ftl, collection->victim) ||
-            ftl_request_reads_from(ftl, collection->victim)) {
+            ftl_request_reads_from(&ftl->ops, collection->victim)) {
             return false;
         }
         if (needs_stripe(ftl)) {
@@ -320,7 +320,7 @@ static bool find_suspect_row(struct ftl *ftl)
 
         while (ftl->superblocks[collection->victim].is_suspect &&
                collection->next_row < ftl->layout.superblock_rows) {
-            if (!ftl_mount_take(ftl, 1)) {
+            if (!ftl_mount_take(&ftl->mount, 1)) {
                 return false;
             }
             if (numbers[first + collection->next_row] > ftl->mount.settle_row) {

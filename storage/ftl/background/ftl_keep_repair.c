@@ -43,7 +43,7 @@ static bool is_good(const struct ftl *ftl, uint16_t buffer,
                     const struct ftl_keep_entry *entry)
 {
     return entry->check != 0 &&
-           entry->check == ftl_keep_check(ftl, buffer, entry) &&
+           entry->check == ftl_keep_check(&ftl->keep, buffer, entry) &&
            ftl_keep_number(entry) < ftl->config.logical_units;
 }
 
@@ -97,15 +97,15 @@ uint32_t ftl_keep_repair_trims(struct ftl *ftl, uint32_t number)
     } else {
         ftl->adopted.repaired++;
     }
-    ftl_keep_write_trims(ftl, number, first & 0xffffu);
+    ftl_keep_write_trims(&ftl->keep, number, first & 0xffffu);
     return first & 0xffffu;
 }
 
 /* ---- Heads. */
 
-static uint8_t *head_at(const struct ftl *ftl, unsigned int copy)
+static uint8_t *head_at(const struct ftl_keep *keep, unsigned int copy)
 {
-    return ftl->keep.heads + (size_t)copy * FTL_KEEP_HEAD_LEN;
+    return keep->heads + (size_t)copy * FTL_KEEP_HEAD_LEN;
 }
 
 static void emit_head(const struct ftl *ftl, uint8_t *head)
@@ -173,7 +173,7 @@ static void write_head(struct ftl *ftl, uint8_t *head)
 void ftl_keep_write_heads(struct ftl *ftl)
 {
     for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
-        write_head(ftl, head_at(ftl, i));
+        write_head(ftl, head_at(&ftl->keep, i));
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
     }
 }
@@ -191,10 +191,10 @@ static bool is_ours(struct ftl *ftl, uint8_t *head)
 bool ftl_keep_find_head(struct ftl *ftl)
 {
     for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
-        uint8_t *other = head_at(ftl, FTL_KEEP_COPIES - 1 - i);
+        uint8_t *other = head_at(&ftl->keep, FTL_KEEP_COPIES - 1 - i);
 
-        if (is_ours(ftl, head_at(ftl, i))) {
-            if (memcmp(head_at(ftl, i), other, FTL_KEEP_HEAD_LEN) != 0) {
+        if (is_ours(ftl, head_at(&ftl->keep, i))) {
+            if (memcmp(head_at(&ftl->keep, i), other, FTL_KEEP_HEAD_LEN) != 0) {
                 write_head(ftl, other);
             }
             return true;
@@ -203,7 +203,7 @@ bool ftl_keep_find_head(struct ftl *ftl)
     return false;
 }
 
-bool ftl_keep_has_any_head(const struct ftl *ftl)
+bool ftl_keep_has_any_head(const struct ftl_keep *keep)
 {
-    return has_magic(head_at(ftl, 0)) || has_magic(head_at(ftl, 1));
+    return has_magic(head_at(keep, 0)) || has_magic(head_at(keep, 1));
 }

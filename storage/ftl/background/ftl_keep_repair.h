@@ -30,6 +30,6 @@ void ftl_keep_write_heads(struct ftl *ftl);
 MUST_USE bool ftl_keep_find_head(struct ftl *ftl);
 
 /** Whether there is a head of any firmware. */
-MUST_USE bool ftl_keep_has_any_head(const struct ftl *ftl);
+MUST_USE bool ftl_keep_has_any_head(const struct ftl_keep *keep);
 
 #endif

@@ -26,7 +26,7 @@ bool ftl_collect_read_row(struct ftl *ftl)
     struct ftl_request *request = NULL;
 
     if (ftl->free_slots[FTL_POOL_MOVE].count < ftl->layout.row_units ||
-        ftl->free_requests.count == 0) {
+        ftl->ops.free_requests.count == 0) {
         return false;
     }
     for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
@@ -36,7 +36,7 @@ bool ftl_collect_read_row(struct ftl *ftl)
             continue;
         }
         if (request == NULL) {
-            request = ftl_request_take(ftl, FTL_REQUEST_MOVE);
+            request = ftl_request_take(&ftl->ops, FTL_REQUEST_MOVE);
             ASSERT(request != NULL);
         }
         slot = ftl_slot_take(ftl, FTL_POOL_MOVE, 0);
@@ -44,7 +44,7 @@ bool ftl_collect_read_row(struct ftl *ftl)
         ftl->slots[slot].state = FTL_SLOT_FILLING;
         ftl->slots[slot].old_place = first + i;
         request->slots[request->flash.num_units] = slot;
-        ftl_request_add(ftl, request, first + i,
+        ftl_request_add(&ftl->layout, request, first + i,
                         &(struct ftl_flash_unit){
                             .data = ftl_slot_data(ftl, slot),
                             .meta = ftl_slot_meta(ftl, slot),
@@ -61,7 +61,7 @@ bool ftl_collect_read_row(struct ftl *ftl)
             ftl_trace_move(ftl, request);
         }
         collection->reads++;
-        ftl_request_send(ftl, request);
+        ftl_request_send(&ftl->ops, request);
     }
     return true;
 }
@@ -109,10 +109,10 @@ static bool may_give_up(const struct ftl *ftl)
 }
 
 /* Have the map searched for the entry that names a unit that is given up. */
-static void find_later(struct ftl *ftl, uint16_t index)
+static void find_later(struct ftl_collection *collection, uint16_t index)
 {
-    ftl_list_append(&ftl->collection.lost, index);
-    ftl->collection.next_entry = 0;
+    ftl_list_append(&collection->lost, index);
+    collection->next_entry = 0;
 }
 
 /*
@@ -161,7 +161,7 @@ static void refuse_unit(struct ftl *ftl, uint16_t index, bool is_lost)
             ftl_mount_ignore(ftl, slot->old_place);
         } else if (is_lost && superblock->retries == FTL_STUCK_RETRIES &&
                    may_give_up(ftl)) {
-            find_later(ftl, index);
+            find_later(&ftl->collection, index);
             return;
         } else {
             superblock->is_stuck = true;

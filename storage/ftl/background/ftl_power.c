@@ -44,7 +44,7 @@ void ftl_power_fails(struct ftl *ftl)
             ftl_makes_parity(ftl)) {
             ftl_superblock_end(ftl, moved);
         }
-        ftl_hold_try_again(ftl);
+        ftl_hold_try_again(&ftl->hold);
         ftl->has_work = true;
     }
 }
@@ -87,7 +87,7 @@ bool ftl_was_saved(const struct ftl *ftl, uint32_t start)
  * stripe of what garbage collection has moved is complete. */
 static bool is_buffer_saved(const struct ftl *ftl)
 {
-    return ftl->free_requests.count == ftl->config.num_requests &&
+    return ftl->ops.free_requests.count == ftl->config.num_requests &&
            ftl->streams[FTL_STREAM_MOVE].accumulator == NULL &&
            !ftl_is_adopting(ftl) && ftl->dirty[FTL_POOL_HOST].count == 0 &&
            ftl->dirty[FTL_POOL_TRIM].count == 0;
@@ -116,7 +116,7 @@ static bool is_hosts_data_saved(const struct ftl *ftl)
  */
 static bool end_without_marker(struct ftl *ftl)
 {
-    if (ftl->free_requests.count != ftl->config.num_requests ||
+    if (ftl->ops.free_requests.count != ftl->config.num_requests ||
         ftl_is_held(ftl) || ftl_is_adopting(ftl) || !is_hosts_data_saved(ftl)) {
         return false;
     }
@@ -141,7 +141,7 @@ static bool step_marker(struct ftl *ftl)
         any = true;
     }
     if (ftl->power.has_marked && is_marked(ftl) &&
-        ftl->free_requests.count == ftl->config.num_requests) {
+        ftl->ops.free_requests.count == ftl->config.num_requests) {
         ftl->power.phase = FTL_POWER_SAVED;
         any = true;
     }
@@ -215,6 +215,6 @@ bool ftl_power_mark_mount(struct ftl *ftl, bool *is_done)
     /* Without space, the mount goes on without a marker. */
     ftl->power.marking = ftl_row_mark(ftl, FTL_STREAM_MOVE);
     *is_done = ftl->power.marking == 0 &&
-               ftl->free_requests.count == ftl->config.num_requests;
+               ftl->ops.free_requests.count == ftl->config.num_requests;
     return ftl->power.marking != 0 || *is_done;
 }

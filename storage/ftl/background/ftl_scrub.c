@@ -36,17 +36,18 @@ static bool read_row(struct ftl *ftl, uint32_t row)
             continue;
         }
         if (request == NULL) {
-            request = ftl_request_take(ftl, FTL_REQUEST_SCRUB);
+            request = ftl_request_take(&ftl->ops, FTL_REQUEST_SCRUB);
             ASSERT(request != NULL);
         }
-        ftl_request_add(ftl, request, first + i, &(struct ftl_flash_unit){0});
+        ftl_request_add(&ftl->layout, request, first + i,
+                        &(struct ftl_flash_unit){0});
     }
     if (request == NULL) {
         return false;
     }
     ftl->scrub.is_reading = true;
     ftl->counters.scrubbed_rows++;
-    ftl_request_send(ftl, request);
+    ftl_request_send(&ftl->ops, request);
     return true;
 }
 
@@ -129,7 +130,7 @@ bool ftl_scrub_step(struct ftl *ftl, uint64_t *deadline_us)
         *deadline_us = MIN(*deadline_us, due_us);
         return false;
     }
-    if (ftl->free_requests.count == 0) {
+    if (ftl->ops.free_requests.count == 0) {
         return false; /* Wait until a request has ended. */
     }
     for (uint32_t i = 0; i <= ftl->layout.superblocks; i++) {

@@ -108,15 +108,15 @@ static void add_page(struct ftl *ftl, struct ftl_request *request,
         wipe->pages_in_flight++;
     }
     ftl_system_emit(&names, system);
-    ftl_request_add(ftl, request, request->row * ftl->layout.row_units + index,
-                    &unit);
+    ftl_request_add(&ftl->layout, request,
+                    request->row * ftl->layout.row_units + index, &unit);
 }
 
 /* Program the next row of the keeper, unless all its planes are bad. */
 static void program_row(struct ftl *ftl)
 {
     struct ftl_wiping *wipe = &ftl->wipe;
-    struct ftl_request *request = ftl_request_take(ftl, FTL_REQUEST_WIPE);
+    struct ftl_request *request = ftl_request_take(&ftl->ops, FTL_REQUEST_WIPE);
     uint8_t planes;
 
     ASSERT(request != NULL);
@@ -125,7 +125,7 @@ static void program_row(struct ftl *ftl)
     ftl_layout_row(&ftl->layout, request->row, &request->flash);
     planes = ftl_good_planes(ftl, request->flash.block, request->flash.die);
     if (planes == 0) {
-        ftl_request_free(ftl, request);
+        ftl_request_free(&ftl->ops, request);
         return;
     }
     request->flash.kind = FTL_FLASH_PROGRAM;
@@ -138,7 +138,7 @@ static void program_row(struct ftl *ftl)
         }
     }
     wipe->row_number++;
-    ftl_request_send(ftl, request);
+    ftl_request_send(&ftl->ops, request);
 }
 
 void ftl_wipe_give_up_keeper(struct ftl *ftl)

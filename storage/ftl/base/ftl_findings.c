@@ -96,18 +96,16 @@ bool ftl_mount_expects_row(const struct ftl *ftl, uint32_t row,
     return ftl->state != FTL_MOUNTING || number == 0 || system->row == number;
 }
 
-bool ftl_mount_take(struct ftl *ftl, uint32_t items)
+bool ftl_mount_take(struct ftl_mount *mount, uint32_t items)
 {
-    struct ftl_mount *mount = &ftl->mount;
     bool has_any = mount->turn_left != 0;
 
     mount->turn_left -= MIN(mount->turn_left, items);
     return has_any;
 }
 
-uint32_t ftl_mount_part(struct ftl *ftl, uint32_t count)
+uint32_t ftl_mount_part(struct ftl_mount *mount, uint32_t count)
 {
-    struct ftl_mount *mount = &ftl->mount;
     uint32_t items = MIN(count - mount->next_item, mount->turn_left);
 
     mount->turn_left -= items;
@@ -115,15 +113,15 @@ uint32_t ftl_mount_part(struct ftl *ftl, uint32_t count)
 }
 
 /* How many of the last rows may be torn. */
-uint64_t ftl_mount_suspect_rows(const struct ftl *ftl)
+uint64_t ftl_mount_suspect_rows(const struct ftl_layout *layout)
 {
-    return (uint64_t)FTL_SUSPECT_ROWS * ftl->layout.geometry.dies;
+    return (uint64_t)FTL_SUSPECT_ROWS * layout->geometry.dies;
 }
 
 uint64_t ftl_mount_settle_row(const struct ftl *ftl)
 {
     uint64_t last = ftl->mount.last_normal_row;
 
-    return MAX(last - MIN(last, ftl_mount_suspect_rows(ftl)),
+    return MAX(last - MIN(last, ftl_mount_suspect_rows(&ftl->layout)),
                ftl->mount.checkpoint_row);
 }

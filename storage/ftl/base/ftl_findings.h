@@ -24,14 +24,14 @@ bool ftl_mount_expects_row(const struct ftl *ftl, uint32_t row,
  * the next one: as many as this step may still deal with.
  * @return the end of the part; `count` when it is the last one
  */
-uint32_t ftl_mount_part(struct ftl *ftl, uint32_t count);
+uint32_t ftl_mount_part(struct ftl_mount *mount, uint32_t count);
 /** Take `items` of those that this step may deal with. @return false when none
  * are left */
-bool ftl_mount_take(struct ftl *ftl, uint32_t items);
+bool ftl_mount_take(struct ftl_mount *mount, uint32_t items);
 /** Rows with larger numbers may be torn.  Valid when the scan has ended. */
 uint64_t ftl_mount_settle_row(const struct ftl *ftl);
 /** How many of the last rows may be torn. */
-uint64_t ftl_mount_suspect_rows(const struct ftl *ftl);
+uint64_t ftl_mount_suspect_rows(const struct ftl_layout *layout);
 /** The planes of a block and die that may hold something. */
 uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
                          uint32_t die);

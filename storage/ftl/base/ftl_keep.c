@@ -43,22 +43,21 @@ size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base)
     return data + meta + 2 * (entries + trims) + FTL_KEEP_HEADS_LEN;
 }
 
-void ftl_keep_clear(struct ftl *ftl, uint16_t buffer)
+void ftl_keep_clear(struct ftl_keep *keep, uint16_t buffer)
 {
     for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
-        __atomic_store_n(&ftl->keep.entries[i][buffer].check, 0,
-                         __ATOMIC_RELEASE);
+        __atomic_store_n(&keep->entries[i][buffer].check, 0, __ATOMIC_RELEASE);
     }
 }
 
-static void set_trim(struct ftl *ftl, uint32_t unit, bool is_set)
+static void set_trim(struct ftl_keep *keep, uint32_t unit, bool is_set)
 {
     uint32_t number = unit / FTL_KEEP_TRIM_BITS;
     uint32_t bit = (uint32_t)BIT(unit % FTL_KEEP_TRIM_BITS);
-    uint32_t bits = ftl->keep.trims[0][number] & 0xffffu;
+    uint32_t bits = keep->trims[0][number] & 0xffffu;
 
     if (((bits & bit) != 0) != is_set) {
-        ftl_keep_write_trims(ftl, number, bits ^ bit);
+        ftl_keep_write_trims(keep, number, bits ^ bit);
     }
 }
 
@@ -70,11 +69,11 @@ void ftl_keep_accept(struct ftl *ftl, uint16_t index)
         .unit = ftl_keep_unit(slot->number, slot->marks),
     };
 
-    entry.check = ftl_keep_check(ftl, slot->buffer, &entry);
+    entry.check = ftl_keep_check(&ftl->keep, slot->buffer, &entry);
     for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
         ftl_keep_write_entry(&ftl->keep.entries[i][slot->buffer], &entry);
     }
-    set_trim(ftl, slot->number, false);
+    set_trim(&ftl->keep, slot->number, false);
 }
 
 void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks)
@@ -91,7 +90,7 @@ void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks)
 void ftl_keep_renewed(struct ftl *ftl, uint16_t index)
 {
     ftl_keep_accept(ftl, index);
-    ftl_keep_clear(ftl, ftl->keep.spare);
+    ftl_keep_clear(&ftl->keep, ftl->keep.spare);
 }
 
 void ftl_keep_release(struct ftl *ftl, uint16_t index)
@@ -99,17 +98,17 @@ void ftl_keep_release(struct ftl *ftl, uint16_t index)
     const struct ftl_slot *slot = &ftl->slots[index];
 
     if (slot->pool == FTL_POOL_HOST) {
-        ftl_keep_clear(ftl, slot->buffer);
+        ftl_keep_clear(&ftl->keep, slot->buffer);
     }
 }
 
-void ftl_keep_trim(struct ftl *ftl, uint32_t number)
+void ftl_keep_trim(struct ftl_keep *keep, uint32_t number)
 {
-    set_trim(ftl, number, true);
+    set_trim(keep, number, true);
 }
 
-void ftl_keep_forget(struct ftl *ftl)
+void ftl_keep_forget(struct ftl_keep *keep)
 {
-    memset(ftl->keep.heads, 0, FTL_KEEP_HEADS_LEN);
+    memset(keep->heads, 0, FTL_KEEP_HEADS_LEN);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }

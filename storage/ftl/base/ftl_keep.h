@@ -50,14 +50,15 @@ static inline uint8_t ftl_keep_marks(const struct ftl_keep_entry *entry)
                      entry->unit >> FTL_KEEP_LOST_SHIFT);
 }
 
-static inline uint64_t ftl_keep_check(const struct ftl *ftl, uint16_t buffer,
+static inline uint64_t ftl_keep_check(const struct ftl_keep *keep,
+                                      uint16_t buffer,
                                       const struct ftl_keep_entry *entry)
 {
     uint64_t place = (uint64_t)(uint8_t)(entry->unit >> FTL_KEEP_MARKS_SHIFT)
                          << 48 |
                      (uint64_t)buffer << 32 | ftl_keep_number(entry);
     uint64_t check =
-        random_mix(random_mix(ftl->keep.generation + entry->sequence) ^ place);
+        random_mix(random_mix(keep->generation + entry->sequence) ^ place);
 
     return check != 0 ? check : 1;
 }
@@ -80,11 +81,11 @@ static inline uint32_t ftl_keep_trim_word(uint32_t number, uint32_t bits)
                       << FTL_KEEP_TRIM_BITS;
 }
 
-static inline void ftl_keep_write_trims(struct ftl *ftl, uint32_t number,
+static inline void ftl_keep_write_trims(struct ftl_keep *keep, uint32_t number,
                                         uint32_t bits)
 {
     for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
-        __atomic_store_n(&ftl->keep.trims[i][number],
+        __atomic_store_n(&keep->trims[i][number],
                          ftl_keep_trim_word(number, bits), __ATOMIC_RELEASE);
     }
 }
@@ -95,7 +96,7 @@ static inline void ftl_keep_write_trims(struct ftl *ftl, uint32_t number,
  * @return the size of this memory in bytes */
 size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base);
 /** Make the description invalid, so that the next start adopts nothing. */
-void ftl_keep_forget(struct ftl *ftl);
+void ftl_keep_forget(struct ftl_keep *keep);
 /** Write the entry of a slot of the write buffer whose contents are complete.
  */
 void ftl_keep_accept(struct ftl *ftl, uint16_t index);
@@ -108,9 +109,9 @@ void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks);
 void ftl_keep_release(struct ftl *ftl, uint16_t index);
 /** Note that a logical unit is trimmed.  Call this before ftl_keep_release()
  * for the slots of the unit. */
-void ftl_keep_trim(struct ftl *ftl, uint32_t number);
+void ftl_keep_trim(struct ftl_keep *keep, uint32_t number);
 /** Clear the entry of a buffer. */
-void ftl_keep_clear(struct ftl *ftl, uint16_t buffer);
+void ftl_keep_clear(struct ftl_keep *keep, uint16_t buffer);
 /** The words of a copy of the trim table. */
 uint32_t ftl_keep_trim_words(const struct ftl *ftl);
 

@@ -31,7 +31,7 @@ void ftl_memory_add_guard(struct ftl *ftl, const struct ftl_op *op, uint8_t *to,
         .target = move_addr(ftl, to),
         .length = len,
         .kind = FTL_MOVE_ADD_GUARD,
-        .op = (uint16_t)(op - ftl->ops),
+        .op = (uint16_t)(op - ftl->io.ops),
     };
 }
 
@@ -49,7 +49,7 @@ void ftl_memory_protect(struct ftl *ftl, const struct ftl_op *op,
         .flags = io->protection & (MEDIA_PI_TYPE | MEDIA_CHECKS),
         .app_tag = io->app_tag,
         .app_mask = io->app_mask,
-        .op = (uint16_t)(op - ftl->ops),
+        .op = (uint16_t)(op - ftl->io.ops),
         .block = block,
     };
 }

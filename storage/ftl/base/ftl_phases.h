@@ -10,9 +10,9 @@
 #include "storage/ftl/state.h"
 
 /** Whether capacitors supply the drive, or did, and it saves the buffer. */
-static inline bool ftl_power_is_failing(const struct ftl *ftl)
+static inline bool ftl_power_is_failing(const struct ftl_power *power)
 {
-    return ftl->power.phase != FTL_POWER_ON;
+    return power->phase != FTL_POWER_ON;
 }
 
 /** Whether the mount is finding out what is on the flash. */

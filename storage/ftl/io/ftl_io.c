@@ -27,9 +27,9 @@ enum {
     NO_OP = FTL_LIST_END,
 };
 
-static uint16_t op_index(const struct ftl *ftl, const struct ftl_op *op)
+static uint16_t op_index(const struct ftl_io *io, const struct ftl_op *op)
 {
-    return (uint16_t)(op - ftl->ops);
+    return (uint16_t)(op - io->ops);
 }
 
 /* The part of an operation in one unit. */
@@ -60,15 +60,15 @@ static bool has_more_units(const struct ftl_op *op)
 }
 
 /* The list in which a write, a trim or a flush waits for its turn. */
-static struct ftl_list *change_list(struct ftl *ftl, const struct ftl_op *op)
+static struct ftl_list *change_list(struct ftl_io *io, const struct ftl_op *op)
 {
-    return op->is_long ? &ftl->trims : &ftl->changes;
+    return op->is_long ? &io->trims : &io->changes;
 }
 
 /* An operation is free: start the one that comes before all others. */
 static void start_next(struct ftl *ftl)
 {
-    ftl->has_next = !ftl_submit(ftl, &ftl->next);
+    ftl->io.has_next = !ftl_submit(ftl, &ftl->io.next);
 }
 
 static void finish_op(struct ftl *ftl, struct ftl_op *op)
@@ -77,8 +77,8 @@ static void finish_op(struct ftl *ftl, struct ftl_op *op)
     struct media_owner *owner = op->io.owner;
 
     op->state = FTL_OP_FREE;
-    ftl_stack_push(&ftl->free_ops, op_index(ftl, op));
-    if (__builtin_expect(ftl->has_next, 0)) {
+    ftl_stack_push(&ftl->io.free_ops, op_index(&ftl->io, op));
+    if (__builtin_expect(ftl->io.has_next, 0)) {
         start_next(ftl); /* before the owner takes the free operation */
     }
     media_end(owner, status);
@@ -88,7 +88,7 @@ static void finish_op(struct ftl *ftl, struct ftl_op *op)
 static void end_op(struct ftl *ftl, struct ftl_op *op)
 {
     if (op->status != MEDIA_OK) {
-        ftl->failed_block = op->failed_block;
+        ftl->io.failed_block = op->failed_block;
         finish_op(ftl, op);
         return;
     }
@@ -100,8 +100,8 @@ static void end_op(struct ftl *ftl, struct ftl_op *op)
     op->barrier = ftl->accepted;
     ftl->forced = ftl->accepted;
     ftl_note_flush(ftl, op);
-    ftl_hold_try_again(ftl);
-    ftl_list_append(&ftl->barriers, op_index(ftl, op));
+    ftl_hold_try_again(&ftl->hold);
+    ftl_list_append(&ftl->io.barriers, op_index(&ftl->io, op));
 }
 
 /* Take the next bytes of an operation's pieces; at most `len`. */
@@ -175,10 +175,11 @@ static struct ftl_request *request_for_part(struct ftl *ftl, struct ftl_op *op,
              FTL_OP_UNITS)) {
         send_read(ftl, open);
     }
-    if (*open == NULL && ftl->free_requests.count > ftl->kept_requests) {
-        *open = ftl_request_take(ftl, FTL_REQUEST_READ);
+    if (*open == NULL &&
+        ftl->ops.free_requests.count > ftl->ops.kept_requests) {
+        *open = ftl_request_take(&ftl->ops, FTL_REQUEST_READ);
         if (*open != NULL) {
-            (*open)->op = op_index(ftl, op);
+            (*open)->op = op_index(&ftl->io, op);
             (*open)->flash.tag = ftl_tag(FTL_CAUSE_READ, op->io.number);
             op->requests++;
         }
@@ -207,7 +208,7 @@ static bool read_from_flash(struct ftl *ftl, struct ftl_op *op, uint32_t place,
         done += len;
         unit.more = done < part->length;
         request->numbers[request->flash.num_units] = part->number;
-        ftl_request_add(ftl, request, place, &unit);
+        ftl_request_add(&ftl->layout, request, place, &unit);
     }
     return true;
 }
@@ -308,7 +309,7 @@ static bool step_read(struct ftl *ftl, struct ftl_op *op)
     if (!read_units(ftl, op)) {
         return false;
     }
-    ftl_list_remove(&ftl->reads, op_index(ftl, op));
+    ftl_list_remove(&ftl->io.reads, op_index(&ftl->io, op));
     op->state = FTL_OP_READING;
     if (op->requests == 0) {
         end_op(ftl, op);
@@ -355,15 +356,15 @@ static void end_good_request(struct ftl *ftl, struct ftl_op *op,
 void ftl_io_read_good(struct ftl *ftl, struct ftl_request *request)
 {
     bool is_short = request->is_short;
-    struct ftl_op *op = &ftl->ops[request->op];
+    struct ftl_op *op = &ftl->io.ops[request->op];
 
     ftl->has_work |=
-        !ftl->is_calm || ftl->free_requests.count <= ftl->kept_requests;
+        !ftl->is_calm || ftl->ops.free_requests.count <= ftl->ops.kept_requests;
     if (!is_short) {
         end_good_request(ftl, op, request);
     }
     request->kind = FTL_REQUEST_FREE;
-    ftl_stack_push(&ftl->free_requests, (uint16_t)request->flash.cookie);
+    ftl_stack_push(&ftl->ops.free_requests, (uint16_t)request->flash.cookie);
     if (is_short) { /* It has no other request, no metadata and no marks. */
         finish_op(ftl, op);
     }
@@ -372,7 +373,7 @@ void ftl_io_read_good(struct ftl *ftl, struct ftl_request *request)
 bool ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
                       enum ftl_flash_status status)
 {
-    struct ftl_op *op = &ftl->ops[request->op];
+    struct ftl_op *op = &ftl->io.ops[request->op];
 
     if (are_units_good(ftl, request, status)) {
         end_good_request(ftl, op, request);
@@ -401,7 +402,7 @@ static enum progress start_fill(struct ftl *ftl, struct ftl_op *op,
     struct ftl_request *request;
     uint16_t index;
 
-    if (ftl->free_requests.count == 0) {
+    if (ftl->ops.free_requests.count == 0) {
         return UNIT_WAITS;
     }
     index = ftl_slot_take(ftl, FTL_POOL_HOST, number);
@@ -411,23 +412,23 @@ static enum progress start_fill(struct ftl *ftl, struct ftl_op *op,
     ftl->slots[index].state = FTL_SLOT_FILLING;
     ftl->slots[index].old_place = place;
     ftl->map[number] = FTL_IN_SLOT | index;
-    request = ftl_request_take(ftl, FTL_REQUEST_FILL);
+    request = ftl_request_take(&ftl->ops, FTL_REQUEST_FILL);
     ASSERT(request != NULL);
-    request->op = op_index(ftl, op);
+    request->op = op_index(&ftl->io, op);
     request->flash.tag = ftl_tag(FTL_CAUSE_WRITE, op->io.number);
     /* Moves of this step may still use the buffer of this slot. */
     ftl_memory_run(ftl);
-    ftl_request_add(ftl, request, place,
+    ftl_request_add(&ftl->layout, request, place,
                     &(struct ftl_flash_unit){
                         .data = ftl_slot_data(ftl, index),
                         .meta = ftl_slot_meta(ftl, index),
                         .system = ftl_marks_read(ftl, request),
                         .length = FTL_UNIT_DATA,
                     });
-    ftl_request_send(ftl, request);
-    ftl_list_remove(change_list(ftl, op), op_index(ftl, op));
+    ftl_request_send(&ftl->ops, request);
+    ftl_list_remove(change_list(&ftl->io, op), op_index(&ftl->io, op));
     if (has_more_units(op)) {
-        ftl_list_append(&ftl->filling, op_index(ftl, op));
+        ftl_list_append(&ftl->io.filling, op_index(&ftl->io, op));
     }
     op->state = FTL_OP_FILLING;
     op->fill_slot = index;
@@ -460,13 +461,13 @@ static void write_part(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
 bool ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
                       enum ftl_flash_status status)
 {
-    struct ftl_op *op = &ftl->ops[request->op];
+    struct ftl_op *op = &ftl->io.ops[request->op];
     struct ftl_slot *slot = &ftl->slots[op->fill_slot];
     struct part part = next_part(op);
 
     ASSERT(op->state == FTL_OP_FILLING && slot->state == FTL_SLOT_FILLING);
     if (has_more_units(op)) {
-        ftl_list_remove(&ftl->filling, op_index(ftl, op));
+        ftl_list_remove(&ftl->io.filling, op_index(&ftl->io, op));
     }
     if (are_units_good(ftl, request, status)) {
         slot->marks = ftl_marks_of(&request->units[0]);
@@ -482,7 +483,7 @@ bool ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
     if (op->status == MEDIA_OK && op->next_sector < op->end_sector) {
         op->state = FTL_OP_QUEUED;
         /* It goes on before those that came later. */
-        ftl_list_push(change_list(ftl, op), op_index(ftl, op));
+        ftl_list_push(change_list(&ftl->io, op), op_index(&ftl->io, op));
     } else {
         end_op(ftl, op);
     }
@@ -612,11 +613,11 @@ static uint32_t trims_per_step(const struct ftl *ftl)
 
 /* A trim has not ended in this step.  It goes on in a later one, after all
  * other long trims have had a turn. */
-static void defer_trim(struct ftl *ftl, struct ftl_op *op)
+static void defer_trim(struct ftl_io *io, struct ftl_op *op)
 {
-    ftl_list_remove(change_list(ftl, op), op_index(ftl, op));
+    ftl_list_remove(change_list(io, op), op_index(io, op));
     op->is_long = true;
-    ftl_list_append(&ftl->trims, op_index(ftl, op));
+    ftl_list_append(&io->trims, op_index(io, op));
 }
 
 /*
@@ -646,7 +647,7 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
         if (budget-- == 0) {
             *any = true;
             if (!is_write) {
-                defer_trim(ftl, op);
+                defer_trim(&ftl->io, op);
             }
             return !is_write;
         }
@@ -660,9 +661,9 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
         }
     }
     ftl_note_throttled(ftl, op, false);
-    ftl_list_remove(change_list(ftl, op), op_index(ftl, op));
+    ftl_list_remove(change_list(&ftl->io, op), op_index(&ftl->io, op));
     if (ftl_memory_is_pending(ftl)) {
-        ftl_list_append(&ftl->moving, op_index(ftl, op));
+        ftl_list_append(&ftl->io.moving, op_index(&ftl->io, op));
     } else {
         end_op(ftl, op);
     }
@@ -671,12 +672,12 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
 
 bool ftl_io_end_moving(struct ftl *ftl)
 {
-    uint16_t count = ftl->moving.count;
+    uint16_t count = ftl->io.moving.count;
 
     ftl_memory_run(ftl);
     /* Not those that the owner submits meanwhile: they are not copied yet. */
     for (uint16_t left = count; left != 0; left--) {
-        end_op(ftl, &ftl->ops[ftl_list_pop(&ftl->moving)]);
+        end_op(ftl, &ftl->io.ops[ftl_list_pop(&ftl->io.moving)]);
     }
     return count != 0;
 }
@@ -688,17 +689,17 @@ static bool step_barriers(struct ftl *ftl)
     uint16_t next;
     bool any = false;
 
-    for (uint16_t i = ftl->barriers.head; i != FTL_LIST_END; i = next) {
-        struct ftl_op *op = &ftl->ops[i];
+    for (uint16_t i = ftl->io.barriers.head; i != FTL_LIST_END; i = next) {
+        struct ftl_op *op = &ftl->io.ops[i];
 
-        next = ftl->op_links[i].next;
+        next = ftl->io.op_links[i].next;
         if (ftl_slot_is_durable(ftl, op->barrier) || ftl->is_full ||
             ftl_is_held(ftl)) {
             if (!ftl_slot_is_durable(ftl, op->barrier)) {
                 op->status = MEDIA_WRITE_ERROR;
             }
             ftl_note_flushed(ftl, op);
-            ftl_list_remove(&ftl->barriers, i);
+            ftl_list_remove(&ftl->io.barriers, i);
             finish_op(ftl, op);
             any = true;
         }
@@ -722,11 +723,11 @@ static bool share_blocks(const struct ftl_op *one, const struct ftl_op *other)
 
 /* Whether an operation shares blocks with one of a list that comes before
  * `end`. */
-static bool shares_with_list(const struct ftl *ftl, const struct ftl_op *op,
+static bool shares_with_list(const struct ftl_io *io, const struct ftl_op *op,
                              const struct ftl_list *list, uint16_t end)
 {
-    for (uint16_t i = list->head; i != end; i = ftl->op_links[i].next) {
-        if (share_blocks(op, &ftl->ops[i])) {
+    for (uint16_t i = list->head; i != end; i = io->op_links[i].next) {
+        if (share_blocks(op, &io->ops[i])) {
             return true;
         }
     }
@@ -736,12 +737,12 @@ static bool shares_with_list(const struct ftl *ftl, const struct ftl_op *op,
 /* Whether an operation has to wait for a long trim, for an operation that waits
  * for old contents and has more units to change, or for an earlier operation
  * that itself waits for one of these. */
-static bool must_follow(const struct ftl *ftl, const struct ftl_op *op)
+static bool must_follow(const struct ftl_io *io, const struct ftl_op *op)
 {
-    return ftl->trims.count + ftl->filling.count != 0 &&
-           (shares_with_list(ftl, op, &ftl->trims, FTL_LIST_END) ||
-            shares_with_list(ftl, op, &ftl->filling, FTL_LIST_END) ||
-            shares_with_list(ftl, op, &ftl->changes, op_index(ftl, op)));
+    return io->trims.count + io->filling.count != 0 &&
+           (shares_with_list(io, op, &io->trims, FTL_LIST_END) ||
+            shares_with_list(io, op, &io->filling, FTL_LIST_END) ||
+            shares_with_list(io, op, &io->changes, op_index(io, op)));
 }
 
 /* Take writes, trims and flushes in order.  Leave out those that must_follow()
@@ -749,19 +750,19 @@ static bool must_follow(const struct ftl *ftl, const struct ftl_op *op)
 static bool step_changes(struct ftl *ftl)
 {
     uint16_t left_out = FTL_LIST_END; /* the last one that was left out */
-    uint16_t index = ftl->changes.head;
+    uint16_t index = ftl->io.changes.head;
     bool any = false;
 
     while (index != FTL_LIST_END) {
-        if (must_follow(ftl, &ftl->ops[index])) {
+        if (must_follow(&ftl->io, &ftl->io.ops[index])) {
             left_out = index;
-        } else if (step_change(ftl, &ftl->ops[index], &any)) {
+        } else if (step_change(ftl, &ftl->io.ops[index], &any)) {
             any = true;
         } else {
             break;
         }
-        index = left_out == FTL_LIST_END ? ftl->changes.head
-                                         : ftl->op_links[left_out].next;
+        index = left_out == FTL_LIST_END ? ftl->io.changes.head
+                                         : ftl->io.op_links[left_out].next;
     }
     return any;
 }
@@ -771,8 +772,8 @@ static bool step_trims(struct ftl *ftl)
 {
     bool any = false;
 
-    return ftl->trims.count != 0 &&
-           (step_change(ftl, &ftl->ops[ftl->trims.head], &any) || any);
+    return ftl->io.trims.count != 0 &&
+           (step_change(ftl, &ftl->io.ops[ftl->io.trims.head], &any) || any);
 }
 
 bool ftl_io_step(struct ftl *ftl)
@@ -782,9 +783,9 @@ bool ftl_io_step(struct ftl *ftl)
      * they wait for, and is_full says whether these made space. */
     bool any = step_barriers(ftl);
 
-    for (uint16_t i = ftl->reads.head; i != FTL_LIST_END; i = next) {
-        next = ftl->op_links[i].next;
-        any |= step_read(ftl, &ftl->ops[i]);
+    for (uint16_t i = ftl->io.reads.head; i != FTL_LIST_END; i = next) {
+        next = ftl->io.op_links[i].next;
+        any |= step_read(ftl, &ftl->io.ops[i]);
     }
     if (!holds_changes(ftl)) {
         any |= step_trims(ftl);
@@ -796,12 +797,13 @@ bool ftl_io_step(struct ftl *ftl)
 
 bool ftl_io_refuse(struct ftl *ftl)
 {
-    struct ftl_list *const lists[] = {&ftl->reads, &ftl->changes, &ftl->trims};
+    struct ftl_list *const lists[] = {&ftl->io.reads, &ftl->io.changes,
+                                      &ftl->io.trims};
     bool any = false;
 
     for (unsigned int i = 0; i < ARRAY_LEN(lists); i++) {
         for (uint16_t left = lists[i]->count; left != 0; left--) {
-            struct ftl_op *op = &ftl->ops[ftl_list_pop(lists[i])];
+            struct ftl_op *op = &ftl->io.ops[ftl_list_pop(lists[i])];
 
             op->status = MEDIA_INTERNAL_ERROR;
             finish_op(ftl, op);
@@ -819,7 +821,7 @@ static void refuse_op(struct ftl *ftl, struct ftl_op *op,
     op->status = (uint8_t)status;
     op->next_sector = op->end_sector;
     ftl->has_work = true;
-    ftl_list_append(&ftl->reads, op_index(ftl, op));
+    ftl_list_append(&ftl->io.reads, op_index(&ftl->io, op));
 }
 
 /*
@@ -832,7 +834,7 @@ static bool start_read(struct ftl *ftl, struct ftl_op *op)
     uint32_t first = (uint32_t)(op->next_sector / FTL_UNIT_SECTORS);
 
     if (!ftl_serves_reads(ftl) ||
-        ftl->free_requests.count <= ftl->kept_requests ||
+        ftl->ops.free_requests.count <= ftl->ops.kept_requests ||
         !ftl_is_place(ftl->map[first]) || !read_units(ftl, op)) {
         return false;
     }
@@ -845,8 +847,8 @@ static bool start_read(struct ftl *ftl, struct ftl_op *op)
 static bool serves_writes(const struct ftl *ftl)
 {
     return ftl->state == FTL_READY && ftl->keep.phase == FTL_KEEP_IN_USE &&
-           ftl->power.phase == FTL_POWER_ON && ftl->changes.count == 0 &&
-           ftl->trims.count == 0 && ftl->filling.count == 0 &&
+           ftl->power.phase == FTL_POWER_ON && ftl->io.changes.count == 0 &&
+           ftl->io.trims.count == 0 && ftl->io.filling.count == 0 &&
            !ftl->is_read_only && !ftl->is_full && !holds_changes(ftl);
 }
 
@@ -881,7 +883,7 @@ static bool start_short_write(struct ftl *ftl, struct ftl_op *op)
     ftl_slot_accept(ftl, index);
     ftl->counters.host_units++;
     op->next_sector = op->end_sector;
-    ftl_list_append(&ftl->moving, op_index(ftl, op));
+    ftl_list_append(&ftl->io.moving, op_index(&ftl->io, op));
     return true;
 }
 
@@ -891,13 +893,13 @@ static __attribute__((noinline)) bool submit_op(struct ftl *ftl,
                                                 const struct media_io *io)
 {
     uint64_t sectors = (uint64_t)ftl->config.logical_units * FTL_UNIT_SECTORS;
-    uint16_t index = ftl_stack_pop(&ftl->free_ops);
+    uint16_t index = ftl_stack_pop(&ftl->io.free_ops);
     struct ftl_op *op;
 
     if (index == FTL_LIST_END) {
         return false;
     }
-    op = &ftl->ops[index];
+    op = &ftl->io.ops[index];
     *op = (struct ftl_op){
         .state = FTL_OP_QUEUED,
         .status = MEDIA_OK,
@@ -925,8 +927,8 @@ static __attribute__((noinline)) bool submit_op(struct ftl *ftl,
     }
     ftl->has_work = true;
     if (io->op != MEDIA_WRITE || !start_short_write(ftl, op)) {
-        ftl_list_append(io->op == MEDIA_READ ? &ftl->reads : &ftl->changes,
-                        index);
+        ftl_list_append(
+            io->op == MEDIA_READ ? &ftl->io.reads : &ftl->io.changes, index);
     }
     return true;
 }
@@ -938,25 +940,15 @@ bool ftl_submit(struct ftl *ftl, const struct media_io *io)
 
 void ftl_submit_next(struct ftl *ftl, const struct media_io *io)
 {
-    ASSERT(!ftl->has_next);
-    ftl->next = *io;
+    ASSERT(!ftl->io.has_next);
+    ftl->io.next = *io;
     start_next(ftl);
 }
 
 bool ftl_withdraw_next(struct ftl *ftl)
 {
-    bool has_waited = ftl->has_next;
+    bool has_waited = ftl->io.has_next;
 
-    ftl->has_next = false;
+    ftl->io.has_next = false;
     return has_waited;
-}
-
-uint32_t ftl_failed_block(const struct ftl *ftl)
-{
-    return ftl->failed_block;
-}
-
-void ftl_set_volatile(struct ftl *ftl, bool is_enabled)
-{
-    ftl->is_volatile = is_enabled;
 }

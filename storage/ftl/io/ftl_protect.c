@@ -72,7 +72,7 @@ void ftl_note_failed_check(struct ftl *ftl, const struct ftl_move *move,
         [FTL_CHECK_REF_TAG] = MEDIA_REF_TAG_ERROR,
     };
 
-    note_failure(&ftl->ops[move->op], move->block,
+    note_failure(&ftl->io.ops[move->op], move->block,
                  (enum media_status)status_of[check]);
 }
 
@@ -275,7 +275,7 @@ static void add_block(struct ftl *ftl, struct ftl_request *request,
         unit.system = ftl_marks_read(ftl, request);
         done += len;
         unit.more = done < length || !is_last;
-        ftl_request_add(ftl, request, place, &unit);
+        ftl_request_add(&ftl->layout, request, place, &unit);
     }
 }
 

@@ -4,7 +4,7 @@
 bool ftl_serves_reads(const struct ftl *ftl)
 {
     return ftl->state == FTL_READY && ftl->keep.phase == FTL_KEEP_IN_USE &&
-           ftl->reads.count == 0 && ftl->power.phase == FTL_POWER_ON;
+           ftl->io.reads.count == 0 && ftl->power.phase == FTL_POWER_ON;
 }
 
 static bool is_short_read(const struct media_io *io)
@@ -70,30 +70,31 @@ static void set_op(struct ftl_op *op, const struct media_io *io)
 bool ftl_short_read_start(struct ftl *ftl, const struct media_io *io)
 {
     uint64_t number = io->first_lba / FTL_UNIT_SECTORS;
-    uint16_t op = ftl->free_ops.head;
+    uint16_t op = ftl->io.free_ops.head;
     struct ftl_request *request;
     uint32_t place;
     uint16_t index;
 
     if (!is_short_read(io) || ftl->has_marks ||
         number >= ftl->config.logical_units || !ftl_serves_reads(ftl) ||
-        op == FTL_LIST_END || ftl->free_requests.count <= ftl->kept_requests) {
+        op == FTL_LIST_END ||
+        ftl->ops.free_requests.count <= ftl->ops.kept_requests) {
         return false;
     }
     place = ftl->map[number];
     if (!ftl_is_place(place)) {
         return false;
     }
-    index = ftl_stack_pop(&ftl->free_requests);
-    request = &ftl->requests[index];
+    index = ftl_stack_pop(&ftl->ops.free_requests);
+    request = &ftl->ops.requests[index];
     request->flash.cookie = index;
     fill_request(request, io, op, (uint32_t)number);
     set_place(&ftl->layout, request, place);
-    (void)ftl_stack_pop(&ftl->free_ops);
-    set_op(&ftl->ops[op], io);
-    if (ftl->unsent.count != 0 || ftl->parity.num_dead != 0 ||
+    (void)ftl_stack_pop(&ftl->io.free_ops);
+    set_op(&ftl->io.ops[op], io);
+    if (ftl->ops.unsent.count != 0 || ftl->parity.num_dead != 0 ||
         !ftl->config.flash.submit(ftl->config.flash.ctx, &request->flash)) {
-        ftl_list_append(&ftl->unsent, index);
+        ftl_list_append(&ftl->ops.unsent, index);
         ftl->has_work = true;
     }
     return true;

@@ -123,7 +123,7 @@ void ftl_marks_write(struct ftl *ftl, const struct ftl_op *op, uint16_t slot,
 
 /* ---- ftl_waiting.c */
 /** Whether writes, trims or flushes wait. */
-bool ftl_waiting_is_any(const struct ftl *ftl);
+bool ftl_waiting_is_any(const struct ftl_io *io);
 /** What was accepted up to now must be durable before a barrier is. */
 void ftl_waiting_raise_barriers(struct ftl *ftl);
 /** Whether no operation of the flash is in progress.  Those that are held do

@@ -73,7 +73,7 @@ static void read_row(struct ftl *ftl, struct ftl_request *request,
         ftl_layout_unit(&ftl->layout, i, &unit);
         if ((planes & BIT(unit.plane)) != 0) {
             ftl_request_add(
-                ftl, request, first + i,
+                &ftl->layout, request, first + i,
                 &(struct ftl_flash_unit){
                     .data = ftl_checkpoint_row_data(ftl, slot, i),
                     .length = FTL_UNIT_DATA,
@@ -82,7 +82,7 @@ static void read_row(struct ftl *ftl, struct ftl_request *request,
         }
     }
     checkpoint->requests++;
-    ftl_request_send(ftl, request);
+    ftl_request_send(&ftl->ops, request);
 }
 
 bool ftl_checkpoint_expects(const struct ftl *ftl,
@@ -152,7 +152,8 @@ static bool load_rows(struct ftl *ftl)
     while (checkpoint->free_rows != 0 && !checkpoint->is_at_end &&
            !is_loaded(ftl) &&
            checkpoint->next_row != ftl->layout.superblock_rows) {
-        struct ftl_request *request = ftl_request_take(ftl, FTL_REQUEST_LOAD);
+        struct ftl_request *request =
+            ftl_request_take(&ftl->ops, FTL_REQUEST_LOAD);
         uint8_t planes;
 
         if (request == NULL) {
@@ -164,7 +165,7 @@ static bool load_rows(struct ftl *ftl)
         planes =
             ftl_mount_planes(ftl, request->flash.block, request->flash.die);
         if (planes == 0 || !is_read(ftl, request->flash.die)) {
-            ftl_request_free(ftl, request);
+            ftl_request_free(&ftl->ops, request);
         } else {
             read_row(ftl, request, planes);
         }
@@ -272,7 +273,7 @@ static bool mark_places(struct ftl *ftl)
     uint32_t *i = &ftl->mount.next_item;
 
     for (; *i < ftl->layout.superblocks; ++*i) {
-        if (!ftl_mount_take(ftl, ftl->layout.superblock_rows)) {
+        if (!ftl_mount_take(&ftl->mount, ftl->layout.superblock_rows)) {
             return false;
         }
         mark_forbidden_places(ftl, *i);
@@ -284,7 +285,7 @@ static bool mark_places(struct ftl *ftl)
 static bool check_entries(struct ftl *ftl)
 {
     bool is_good = ftl->checkpoint.is_map_good;
-    uint32_t end = ftl_mount_part(ftl, ftl->entries);
+    uint32_t end = ftl_mount_part(&ftl->mount, ftl->entries);
 
     for (uint32_t i = ftl->mount.next_item; is_good && i < end; i++) {
         is_good = is_entry_good(ftl, i);
@@ -298,7 +299,7 @@ static bool remove_marks(struct ftl *ftl)
 {
     uint32_t first = ftl->mount.next_item;
     uint32_t bytes = ftl->layout.places / 8 + 1;
-    uint32_t end = ftl_mount_part(ftl, bytes);
+    uint32_t end = ftl_mount_part(&ftl->mount, bytes);
 
     memset(ftl->valid + first, 0, end - first);
     ftl->mount.next_item = end;
@@ -307,8 +308,8 @@ static bool remove_marks(struct ftl *ftl)
 
 static bool set_versions(struct ftl *ftl)
 {
-    uint64_t key = ftl_checkpoint_key(ftl);
-    uint32_t end = ftl_mount_part(ftl, ftl->entries);
+    uint64_t key = ftl_checkpoint_key(&ftl->mount);
+    uint32_t end = ftl_mount_part(&ftl->mount, ftl->entries);
 
     for (uint32_t *i = &ftl->mount.next_item; *i < end; ++*i) {
         ftl->mount.versions[*i] = key;
@@ -319,16 +320,16 @@ static bool set_versions(struct ftl *ftl)
 static bool forget_map(struct ftl *ftl)
 {
     uint32_t first = ftl->mount.next_item;
-    uint32_t end = ftl_mount_part(ftl, ftl->entries);
+    uint32_t end = ftl_mount_part(&ftl->mount, ftl->entries);
 
     memset(ftl->map + first, 0xff, (end - first) * sizeof(ftl->map[0]));
     ftl->mount.next_item = end;
     return end == ftl->entries;
 }
 
-uint64_t ftl_checkpoint_key(const struct ftl *ftl)
+uint64_t ftl_checkpoint_key(const struct ftl_mount *mount)
 {
-    return ftl->mount.checkpoint_row << FTL_VERSION_SHIFT | FTL_ATTEMPTS_MAX;
+    return mount->checkpoint_row << FTL_VERSION_SHIFT | FTL_ATTEMPTS_MAX;
 }
 
 /* Take over what has been loaded, except for the versions. */
@@ -344,7 +345,8 @@ static void accept_checkpoint(struct ftl *ftl)
                                        checkpoint->table[i] != 0 &&
                                        is_unchanged(ftl, i);
         ftl->superblocks[i].was_moving =
-            ftl->superblocks[i].is_known && ftl_checkpoint_moves_soon(ftl, i);
+            ftl->superblocks[i].is_known &&
+            ftl_checkpoint_moves_soon(&ftl->checkpoint, i);
     }
     checkpoint->superblock = checkpoint->next;
     checkpoint->next = FTL_NOWHERE;

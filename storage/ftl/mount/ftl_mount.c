@@ -45,7 +45,8 @@ static bool prepare_memory(struct ftl *ftl)
     if (ftl->config.is_capacity_estimated) {
         return true; /* It is not known yet where the description is. */
     }
-    (void)ftl_mount_take(ftl, ftl_keep_empty(ftl, ftl->mount.turn_left));
+    (void)ftl_mount_take(&ftl->mount,
+                         ftl_keep_empty(ftl, ftl->mount.turn_left));
     return ftl->keep.phase != FTL_KEEP_EMPTIES;
 }
 
@@ -60,7 +61,7 @@ static bool start_dies(struct ftl *ftl, enum ftl_request_kind kind,
     bool any = false;
 
     while (mount->next_die < ftl->layout.geometry.dies) {
-        struct ftl_request *request = ftl_request_take(ftl, kind);
+        struct ftl_request *request = ftl_request_take(&ftl->ops, kind);
 
         if (request == NULL) {
             return any;
@@ -69,7 +70,7 @@ static bool start_dies(struct ftl *ftl, enum ftl_request_kind kind,
         if (send(ftl, request)) {
             mount->requests++;
         } else {
-            ftl_request_free(ftl, request);
+            ftl_request_free(&ftl->ops, request);
         }
         any = true;
     }
@@ -163,7 +164,7 @@ uint32_t ftl_mount_more_free(const struct ftl *ftl)
 /* Count the valid units. @return whether all entries of the map are counted */
 static bool enter_entries(struct ftl *ftl)
 {
-    uint32_t end = ftl_mount_part(ftl, ftl->entries);
+    uint32_t end = ftl_mount_part(&ftl->mount, ftl->entries);
 
     for (uint32_t *i = &ftl->mount.next_item; *i < end; ++*i) {
         if (ftl_entry_place(ftl->map[*i]) != FTL_NOWHERE) {
@@ -185,7 +186,7 @@ static bool enter_entries(struct ftl *ftl)
 static void set_superblocks(struct ftl *ftl)
 {
     uint64_t last = ftl->mount.last_normal_row;
-    uint64_t margin = ftl_mount_suspect_rows(ftl);
+    uint64_t margin = ftl_mount_suspect_rows(&ftl->layout);
 
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         struct ftl_superblock *at = &ftl->superblocks[i];
@@ -226,9 +227,9 @@ static void set_superblocks(struct ftl *ftl)
  * With slc they hold 560 TB, so an slc array of more than 11 GiB reaches this
  * number before it is worn out.
  */
-static bool are_rows_too_many(const struct ftl *ftl)
+static bool are_rows_too_many(const struct ftl_mount *mount)
 {
-    return ftl->mount.last_row > FTL_ROW_NUMBER_MAX / 2;
+    return mount->last_row > FTL_ROW_NUMBER_MAX / 2;
 }
 
 static bool step_pages(struct ftl *ftl)
@@ -236,7 +237,7 @@ static bool step_pages(struct ftl *ftl)
     bool is_done;
     bool any = ftl_mount_pages_step(ftl, &is_done);
 
-    if (is_done && are_rows_too_many(ftl)) {
+    if (is_done && are_rows_too_many(&ftl->mount)) {
         ftl->state = FTL_FAILED;
     } else if (is_done) {
         ftl_capacity_decide(ftl);
@@ -477,7 +478,7 @@ static bool step_phase(struct ftl *ftl)
 
 static bool is_waiting_for_flash(const struct ftl *ftl)
 {
-    return ftl->free_requests.count != ftl->config.num_requests;
+    return ftl->ops.free_requests.count != ftl->config.num_requests;
 }
 
 /* The phase of the mount as events show it. */

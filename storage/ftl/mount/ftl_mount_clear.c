@@ -56,7 +56,7 @@ static bool clear_region(struct ftl *ftl, const struct region *region)
     uint32_t words = (uint32_t)((region->len + WORD - 1) / WORD);
     size_t from = (size_t)mount->next_item * WORD;
 
-    mount->next_item = ftl_mount_part(ftl, words);
+    mount->next_item = ftl_mount_part(&ftl->mount, words);
     memset((uint8_t *)region->memory + from, region->value,
            MIN(region->len, (size_t)mount->next_item * WORD) - from);
     return mount->next_item == words;

@@ -10,7 +10,7 @@
 #include "storage/ftl/pages/pages.h"
 
 /* Whether a page is the one that the mount reads. */
-static bool is_page_good(const struct ftl *ftl,
+static bool is_page_good(const struct ftl_mount *mount,
                          const struct ftl_request *request)
 {
     struct ftl_system system;
@@ -18,7 +18,7 @@ static bool is_page_good(const struct ftl *ftl,
     return request->units[0].status == FTL_UNIT_GOOD &&
            ftl_system_parse(&system, request->system[0]) &&
            system.kind == FTL_KIND_TRIM &&
-           system.number == ftl->mount.next_page - 1;
+           system.number == mount->next_page - 1;
 }
 
 /* Whether an entry names a page with trims in a row that cannot be torn, so
@@ -46,7 +46,7 @@ static bool was_durable(const struct ftl *ftl, uint32_t number)
 static void lose_page(struct ftl *ftl, uint32_t number)
 {
     if (ftl->mount.checkpoint_row != 0 &&
-        ftl->mount.versions[number] == ftl_checkpoint_key(ftl)) {
+        ftl->mount.versions[number] == ftl_checkpoint_key(&ftl->mount)) {
         ftl->map[number] = FTL_NOWHERE;
         ftl->mount.has_lost_pages = true;
     } else if (was_durable(ftl, number)) {
@@ -70,12 +70,12 @@ bool ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
         ftl->state = FTL_FAILED;
         return false;
     }
-    if (!is_page_good(ftl, request)) {
+    if (!is_page_good(&ftl->mount, request)) {
         lose_page(ftl, ftl->config.logical_units + mount->next_page - 1);
         return false;
     }
     ftl_capacity_take_page(ftl, mount->page + FTL_UNIT_DATA);
-    ftl_scrub_take_page(ftl, mount->page + FTL_UNIT_DATA);
+    ftl_scrub_take_page(&ftl->scrub, mount->page + FTL_UNIT_DATA);
     ftl_page_apply(ftl, mount->next_page - 1, mount->page,
                    mount->page + FTL_UNIT_DATA);
     return false;
@@ -95,10 +95,10 @@ bool ftl_mount_pages_step(struct ftl *ftl, bool *is_done)
 
         if (place != FTL_NOWHERE) {
             struct ftl_request *request =
-                ftl_request_take(ftl, FTL_REQUEST_PAGE);
+                ftl_request_take(&ftl->ops, FTL_REQUEST_PAGE);
 
             ASSERT(request != NULL);
-            ftl_request_add(ftl, request, place,
+            ftl_request_add(&ftl->layout, request, place,
                             &(struct ftl_flash_unit){
                                 .data = mount->page,
                                 .meta = mount->page + FTL_UNIT_DATA,
@@ -106,7 +106,7 @@ bool ftl_mount_pages_step(struct ftl *ftl, bool *is_done)
                                 .length = FTL_UNIT_DATA,
                             });
             mount->requests++;
-            ftl_request_send(ftl, request);
+            ftl_request_send(&ftl->ops, request);
             return true;
         }
     }

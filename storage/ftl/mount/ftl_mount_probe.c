@@ -32,14 +32,14 @@ bool ftl_mount_probe_block(struct ftl *ftl, struct ftl_request *request)
         ftl_layout_unit(layout, i, &unit);
         if (unit.page == 0 && unit.unit == 0 &&
             (planes & BIT(unit.plane)) != 0) {
-            ftl_request_add(ftl, request,
+            ftl_request_add(&ftl->layout, request,
                             ftl_place(layout, flash->block, die, i),
                             &(struct ftl_flash_unit){
                                 .system = request->system[flash->num_units]});
         }
     }
     flash->planes = planes;
-    ftl_request_send(ftl, request);
+    ftl_request_send(&ftl->ops, request);
     return true;
 }
 

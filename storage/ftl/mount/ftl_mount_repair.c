@@ -27,9 +27,9 @@
 
 #include <string.h>
 
-static bool is_unreadable(const struct ftl *ftl, uint32_t place)
+static bool is_unreadable(const struct ftl_mount *mount, uint32_t place)
 {
-    return (ftl->mount.unreadable[place / 8] & BIT(place % 8)) != 0;
+    return (mount->unreadable[place / 8] & BIT(place % 8)) != 0;
 }
 
 /* Whether enough other units of a place's stripe can be read. */
@@ -43,7 +43,7 @@ static bool is_worthwhile(const struct ftl *ftl, uint32_t place)
     for (uint32_t other = row - row % dies; other < row - row % dies + dies;
          other++) {
         if (other != row &&
-            is_unreadable(ftl, other * ftl->layout.row_units + index)) {
+            is_unreadable(&ftl->mount, other * ftl->layout.row_units + index)) {
             unreadable++;
         }
     }
@@ -57,16 +57,17 @@ static bool repair_row(struct ftl *ftl, uint32_t row)
     struct ftl_request *request = NULL;
 
     for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
-        if (!is_unreadable(ftl, first + i) || !is_worthwhile(ftl, first + i)) {
+        if (!is_unreadable(&ftl->mount, first + i) ||
+            !is_worthwhile(ftl, first + i)) {
             continue;
         }
         if (request == NULL) {
-            request = ftl_request_take(ftl, FTL_REQUEST_REPAIR);
+            request = ftl_request_take(&ftl->ops, FTL_REQUEST_REPAIR);
             ASSERT(request != NULL);
             memset(request->num_left_out, 0, sizeof(request->num_left_out));
         }
         ftl_request_add(
-            ftl, request, first + i,
+            &ftl->layout, request, first + i,
             &(struct ftl_flash_unit){
                 .system = request->system[request->flash.num_units]});
     }
@@ -74,7 +75,7 @@ static bool repair_row(struct ftl *ftl, uint32_t row)
         return false;
     }
     ftl->mount.requests++;
-    ftl_request_send(ftl, request);
+    ftl_request_send(&ftl->ops, request);
     return true;
 }
 
@@ -112,7 +113,7 @@ static void resolve_entry(struct ftl *ftl, uint32_t number)
     uint32_t place = ftl_entry_place(ftl->map[number]);
     uint32_t row = ftl_place_row(&ftl->layout, place);
 
-    if (is_unreadable(ftl, place) &&
+    if (is_unreadable(&ftl->mount, place) &&
         ftl->mount.row_numbers[row] <= ftl->mount.checkpoint_row) {
         return; /* The superblock was not programmed again. */
     }
@@ -129,7 +130,7 @@ static void resolve_entry(struct ftl *ftl, uint32_t number)
 /* Decide about all such entries. @return whether this is done */
 static bool resolve_entries(struct ftl *ftl)
 {
-    uint32_t end = ftl_mount_part(ftl, ftl->entries);
+    uint32_t end = ftl_mount_part(&ftl->mount, ftl->entries);
 
     for (uint32_t *i = &ftl->mount.next_item; *i < end; ++*i) {
         if (ftl_mount_is_unconfirmed(ftl, *i)) {
@@ -150,10 +151,10 @@ bool ftl_mount_repair_step(struct ftl *ftl, bool *is_done)
         mount->next_row = rows;
     }
     while (mount->next_row < rows) {
-        if (ftl->free_requests.count == 0) {
+        if (ftl->ops.free_requests.count == 0) {
             return any;
         }
-        if (!ftl_mount_take(ftl, ftl->layout.row_units)) {
+        if (!ftl_mount_take(&ftl->mount, ftl->layout.row_units)) {
             return true;
         }
         any |= repair_row(ftl, mount->next_row++);

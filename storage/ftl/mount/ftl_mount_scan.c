@@ -63,13 +63,13 @@ bool ftl_mount_scan_row(struct ftl *ftl, struct ftl_request *request)
 
         ftl_layout_unit(layout, i, &unit);
         if ((flash->planes & BIT(unit.plane)) != 0) {
-            ftl_request_add(ftl, request, first + i,
+            ftl_request_add(&ftl->layout, request, first + i,
                             &(struct ftl_flash_unit){
                                 .system = request->system[flash->num_units]});
         }
     }
     ftl->counters.scanned_rows++;
-    ftl_request_send(ftl, request);
+    ftl_request_send(&ftl->ops, request);
     return true;
 }
 
@@ -91,7 +91,7 @@ bool ftl_mount_is_unconfirmed(const struct ftl *ftl, uint32_t number)
     uint32_t place = ftl_entry_place(ftl->map[number]);
 
     return ftl->mount.checkpoint_row != 0 && place != FTL_NOWHERE &&
-           ftl->mount.versions[number] == ftl_checkpoint_key(ftl) &&
+           ftl->mount.versions[number] == ftl_checkpoint_key(&ftl->mount) &&
            !superblock_of(ftl, place)->is_known;
 }
 
@@ -155,7 +155,7 @@ static bool is_moving(const struct ftl *ftl, uint32_t number)
     uint32_t place = ftl_entry_place(ftl->map[number]);
 
     return ftl->mount.checkpoint_row != 0 && place != FTL_NOWHERE &&
-           ftl->mount.versions[number] == ftl_checkpoint_key(ftl) &&
+           ftl->mount.versions[number] == ftl_checkpoint_key(&ftl->mount) &&
            superblock_of(ftl, place)->was_moving;
 }
 
@@ -295,7 +295,7 @@ bool ftl_mount_note_unit(struct ftl *ftl, const struct ftl_request *request,
         note_left_out(ftl, request, index);
     }
     if (system.kind == FTL_KIND_PAD && (system.number & FTL_MARKER) != 0) {
-        ftl_marker_found(ftl, system.row, system.number);
+        ftl_marker_found(&ftl->mount, system.row, system.number);
     }
     if (system.kind == FTL_KIND_DATA &&
         system.number < ftl->config.logical_units) {

@@ -74,7 +74,7 @@ bool ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
                               enum ftl_flash_status status);
 /** The value in mount.versions[] for contents that only the checkpoint names:
  * later than all versions that the checkpoint knows. */
-uint64_t ftl_checkpoint_key(const struct ftl *ftl);
+uint64_t ftl_checkpoint_key(const struct ftl_mount *mount);
 /** Find the latest checkpoint, for ftl_checkpoint_load(). @return false when
  * there is none */
 bool ftl_checkpoint_find(struct ftl *ftl);

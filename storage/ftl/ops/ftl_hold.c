@@ -34,16 +34,18 @@ enum {
 
 bool ftl_hold_is_waiting(const struct ftl *ftl)
 {
-    return ftl->held_attempts >= ROUNDS_MAX && ftl->now_us < ftl->retry_us;
+    return ftl->hold.held_attempts >= ROUNDS_MAX &&
+           ftl->now_us < ftl->hold.retry_us;
 }
 
 /* While the power fails, other rows are programmed nevertheless: some may
  * succeed, and later is too late. */
 bool ftl_is_held(const struct ftl *ftl)
 {
-    return (ftl->failed_rounds >= ROUNDS_MAX ||
-            (ftl->holds_row && ftl->held_attempts >= ROUNDS_MAX)) &&
-           ftl->now_us < ftl->retry_us && !ftl_power_is_failing(ftl);
+    return (ftl->hold.failed_rounds >= ROUNDS_MAX ||
+            (ftl->hold.holds_row && ftl->hold.held_attempts >= ROUNDS_MAX)) &&
+           ftl->now_us < ftl->hold.retry_us &&
+           !ftl_power_is_failing(&ftl->power);
 }
 
 bool ftl_hold_can_repeat(enum ftl_flash_status status)
@@ -56,20 +58,21 @@ static void hold_request(struct ftl *ftl, struct ftl_request *request)
     if (request->attempts < UINT8_MAX) {
         request->attempts++;
     }
-    ftl->held_attempts = MAX(ftl->held_attempts, request->attempts);
-    ftl->holds_row |= request->kind == FTL_REQUEST_ROW;
-    ftl->retry_us =
-        ftl->now_us + (ftl_power_is_failing(ftl) ? POWER_RETRY_US : RETRY_US);
-    ftl_list_append(&ftl->held, (uint16_t)request->flash.cookie);
+    ftl->hold.held_attempts = MAX(ftl->hold.held_attempts, request->attempts);
+    ftl->hold.holds_row |= request->kind == FTL_REQUEST_ROW;
+    ftl->hold.retry_us =
+        ftl->now_us +
+        (ftl_power_is_failing(&ftl->power) ? POWER_RETRY_US : RETRY_US);
+    ftl_list_append(&ftl->hold.held, (uint16_t)request->flash.cookie);
 }
 
 /* Count the requests that storage refuses again and again. */
-static void note_refusal(struct ftl *ftl, struct ftl_request *request,
+static void note_refusal(struct ftl_hold *hold, struct ftl_request *request,
                          bool is_refused)
 {
     if (request->is_refused != is_refused) {
         request->is_refused = is_refused;
-        ftl->num_refused += is_refused ? 1U : UINT32_MAX;
+        hold->num_refused += is_refused ? 1U : UINT32_MAX;
     }
 }
 
@@ -83,7 +86,7 @@ bool ftl_hold_request(struct ftl *ftl, struct ftl_request *request,
                       enum ftl_flash_status status)
 {
     if (!ftl_hold_can_repeat(status) || is_spoilt(request)) {
-        note_refusal(ftl, request, false);
+        note_refusal(&ftl->hold, request, false);
         return false;
     }
     if (request->kind == FTL_REQUEST_ROW) {
@@ -92,7 +95,7 @@ bool ftl_hold_request(struct ftl *ftl, struct ftl_request *request,
         ftl->counters.erase_errors++;
     }
     hold_request(ftl, request);
-    note_refusal(ftl, request,
+    note_refusal(&ftl->hold, request,
                  status == FTL_FLASH_STORAGE &&
                      request->attempts >= ROUNDS_MAX);
     return true;
@@ -100,36 +103,38 @@ bool ftl_hold_request(struct ftl *ftl, struct ftl_request *request,
 
 bool ftl_hold_step(struct ftl *ftl)
 {
-    if (ftl->held.count == 0 || ftl_hold_is_waiting(ftl)) {
+    if (ftl->hold.held.count == 0 || ftl_hold_is_waiting(ftl)) {
         return false;
     }
-    while (ftl->held.count != 0) {
-        ftl_request_send(ftl, &ftl->requests[ftl_list_pop(&ftl->held)]);
+    while (ftl->hold.held.count != 0) {
+        ftl_request_send(&ftl->ops,
+                         &ftl->ops.requests[ftl_list_pop(&ftl->hold.held)]);
     }
-    ftl->held_attempts = 0;
-    ftl->holds_row = false;
+    ftl->hold.held_attempts = 0;
+    ftl->hold.holds_row = false;
     return true;
 }
 
 void ftl_hold_drop(struct ftl *ftl)
 {
-    while (ftl->held.count != 0) {
-        ftl_request_free(ftl, &ftl->requests[ftl_list_pop(&ftl->held)]);
+    while (ftl->hold.held.count != 0) {
+        ftl_request_free(&ftl->ops,
+                         &ftl->ops.requests[ftl_list_pop(&ftl->hold.held)]);
     }
-    ftl->held_attempts = 0;
-    ftl->holds_row = false;
-    ftl->num_refused = 0;
+    ftl->hold.held_attempts = 0;
+    ftl->hold.holds_row = false;
+    ftl->hold.num_refused = 0;
 }
 
 bool ftl_is_storage_failing(const struct ftl *ftl)
 {
-    return ftl->num_refused != 0;
+    return ftl->hold.num_refused != 0;
 }
 
 void ftl_hold_note_round(struct ftl *ftl)
 {
-    ftl->failed_rounds++;
-    ftl->retry_us = ftl->now_us + RETRY_US;
+    ftl->hold.failed_rounds++;
+    ftl->hold.retry_us = ftl->now_us + RETRY_US;
 }
 
 void ftl_hold_note_row(struct ftl *ftl, const struct ftl_request *request,
@@ -138,7 +143,7 @@ void ftl_hold_note_row(struct ftl *ftl, const struct ftl_request *request,
     struct ftl_superblock *at = &ftl->superblocks[request->flash.block];
 
     if (status == FTL_FLASH_OK) {
-        ftl->failed_rounds = 0;
+        ftl->hold.failed_rounds = 0;
     } else if (status == FTL_FLASH_ERROR || ftl_hold_can_repeat(status)) {
         /* Several rows of the superblock may be in flight and fail; count only
          * the first failure. */
@@ -149,7 +154,7 @@ void ftl_hold_note_row(struct ftl *ftl, const struct ftl_request *request,
     }
 }
 
-void ftl_hold_try_again(struct ftl *ftl)
+void ftl_hold_try_again(struct ftl_hold *hold)
 {
-    ftl->retry_us = 0;
+    hold->retry_us = 0;
 }

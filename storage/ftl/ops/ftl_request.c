@@ -32,16 +32,16 @@ uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
     return (uint8_t)((BIT(ftl->layout.geometry.planes) - 1) & ~bad);
 }
 
-struct ftl_request *ftl_request_take(struct ftl *ftl,
+struct ftl_request *ftl_request_take(struct ftl_ops *ops,
                                      enum ftl_request_kind kind)
 {
-    uint16_t index = ftl_stack_pop(&ftl->free_requests);
+    uint16_t index = ftl_stack_pop(&ops->free_requests);
     struct ftl_request *request;
 
     if (index == FTL_LIST_END) {
         return NULL;
     }
-    request = &ftl->requests[index];
+    request = &ops->requests[index];
     request->kind = (uint8_t)kind;
     request->parity_planes = 0;
     request->is_short = false;
@@ -58,51 +58,51 @@ struct ftl_request *ftl_request_take(struct ftl *ftl,
     return request;
 }
 
-void ftl_request_add(struct ftl *ftl, struct ftl_request *request,
-                     uint32_t place, const struct ftl_flash_unit *unit)
+void ftl_request_add(const struct ftl_layout *layout,
+                     struct ftl_request *request, uint32_t place,
+                     const struct ftl_flash_unit *unit)
 {
     struct ftl_flash_unit *next = &request->units[request->flash.num_units];
 
     ASSERT(request->flash.num_units < FTL_OP_UNITS);
     if (request->flash.num_units == 0) { /* all units are of one row */
-        request->row = ftl_place_row(&ftl->layout, place);
-        ftl_layout_row(&ftl->layout, request->row, &request->flash);
+        request->row = ftl_place_row(layout, place);
+        ftl_layout_row(layout, request->row, &request->flash);
     }
     *next = *unit;
-    ftl_layout_unit(&ftl->layout, place - request->row * ftl->layout.row_units,
-                    next);
+    ftl_layout_unit(layout, place - request->row * layout->row_units, next);
     request->flash.planes |= (uint8_t)BIT(next->plane);
     request->flash.num_units++;
 }
 
-void ftl_request_send(struct ftl *ftl, struct ftl_request *request)
+void ftl_request_send(struct ftl_ops *ops, struct ftl_request *request)
 {
-    ftl_list_append(&ftl->unsent, (uint16_t)request->flash.cookie);
+    ftl_list_append(&ops->unsent, (uint16_t)request->flash.cookie);
 }
 
 void ftl_request_send_now(struct ftl *ftl, struct ftl_request *request)
 {
-    if (ftl->unsent.count != 0 || ftl->parity.num_dead != 0 ||
+    if (ftl->ops.unsent.count != 0 || ftl->parity.num_dead != 0 ||
         !ftl->config.flash.submit(ftl->config.flash.ctx, &request->flash)) {
-        ftl_request_send(ftl, request);
+        ftl_request_send(&ftl->ops, request);
         ftl->has_work = true;
     }
 }
 
-void ftl_request_free(struct ftl *ftl, struct ftl_request *request)
+void ftl_request_free(struct ftl_ops *ops, struct ftl_request *request)
 {
     request->kind = FTL_REQUEST_FREE;
-    ftl_stack_push(&ftl->free_requests, (uint16_t)request->flash.cookie);
+    ftl_stack_push(&ops->free_requests, (uint16_t)request->flash.cookie);
 }
 
 /*
  * A unit that cannot be read is rebuilt from the other dies, so these must not
  * be erased before the read has ended, even if a newer copy of the unit exists.
  */
-bool ftl_request_reads_from(const struct ftl *ftl, uint32_t superblock)
+bool ftl_request_reads_from(const struct ftl_ops *ops, uint32_t superblock)
 {
-    for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
-        const struct ftl_request *request = &ftl->requests[i];
+    for (uint32_t i = 0; i < ops->num_requests; i++) {
+        const struct ftl_request *request = &ops->requests[i];
 
         if ((request->kind == FTL_REQUEST_READ ||
              request->kind == FTL_REQUEST_FILL) &&
@@ -117,9 +117,10 @@ bool ftl_io_expects(const struct ftl *ftl, const struct ftl_request *request,
                     uint32_t entry, uint32_t place,
                     const struct ftl_system *system)
 {
-    uint32_t number = request->kind == FTL_REQUEST_READ
-                          ? request->numbers[entry]
-                          : ftl->slots[ftl->ops[request->op].fill_slot].number;
+    uint32_t number =
+        request->kind == FTL_REQUEST_READ
+            ? request->numbers[entry]
+            : ftl->slots[ftl->io.ops[request->op].fill_slot].number;
 
     (void)place;
     return system->kind == FTL_KIND_DATA && system->number == number;

@@ -13,7 +13,7 @@ void ftl_request_end(struct ftl *ftl, struct ftl_request *request,
         kind->done(ftl, request, status)) {
         return;
     }
-    ftl_request_free(ftl, request);
+    ftl_request_free(&ftl->ops, request);
 }
 
 /*
@@ -23,7 +23,7 @@ void ftl_request_end(struct ftl *ftl, struct ftl_request *request,
  */
 static bool send_first(struct ftl *ftl)
 {
-    struct ftl_request *request = &ftl->requests[ftl->unsent.head];
+    struct ftl_request *request = &ftl->ops.requests[ftl->ops.unsent.head];
     bool is_wipe = request->kind == FTL_REQUEST_WIPE &&
                    request->flash.kind == FTL_FLASH_ERASE;
     bool is_dead = ftl->parity.dead_dies[request->flash.die] && !is_wipe;
@@ -32,7 +32,7 @@ static bool send_first(struct ftl *ftl)
         !ftl->config.flash.submit(ftl->config.flash.ctx, &request->flash)) {
         return false;
     }
-    (void)ftl_list_pop(&ftl->unsent);
+    (void)ftl_list_pop(&ftl->ops.unsent);
     if (is_dead) {
         request->failed_planes = 0;
         ftl_request_end(ftl, request, FTL_FLASH_DEAD);
@@ -44,7 +44,7 @@ bool ftl_request_send_waiting(struct ftl *ftl)
 {
     bool any = false;
 
-    while (ftl->unsent.count != 0 && send_first(ftl)) {
+    while (ftl->ops.unsent.count != 0 && send_first(ftl)) {
         any = true;
     }
     return any;

@@ -7,18 +7,19 @@
 
 /* ---- ftl_request.c */
 /** @return NULL when all are in progress */
-struct ftl_request *ftl_request_take(struct ftl *ftl,
+struct ftl_request *ftl_request_take(struct ftl_ops *ops,
                                      enum ftl_request_kind kind);
 /** Name the unit at a place, or a part of it, as the request's next one. */
-void ftl_request_add(struct ftl *ftl, struct ftl_request *request,
-                     uint32_t place, const struct ftl_flash_unit *unit);
-void ftl_request_send(struct ftl *ftl, struct ftl_request *request);
+void ftl_request_add(const struct ftl_layout *layout,
+                     struct ftl_request *request, uint32_t place,
+                     const struct ftl_flash_unit *unit);
+void ftl_request_send(struct ftl_ops *ops, struct ftl_request *request);
 /** Pass a request to the flash at once if no other one waits for it. */
 void ftl_request_send_now(struct ftl *ftl, struct ftl_request *request);
 /** A request has ended, or is not sent. */
-void ftl_request_free(struct ftl *ftl, struct ftl_request *request);
+void ftl_request_free(struct ftl_ops *ops, struct ftl_request *request);
 /** Whether a read of a host from a superblock is in progress. */
-bool ftl_request_reads_from(const struct ftl *ftl, uint32_t superblock);
+bool ftl_request_reads_from(const struct ftl_ops *ops, uint32_t superblock);
 /** A request has ended: do what ftl_kinds[] says. */
 void ftl_request_end(struct ftl *ftl, struct ftl_request *request,
                      enum ftl_flash_status status);
@@ -63,6 +64,6 @@ void ftl_hold_note_row(struct ftl *ftl, const struct ftl_request *request,
                        enum ftl_flash_status status);
 /** Another operation waits until its contents are on flash: allow programs once
  * more. */
-void ftl_hold_try_again(struct ftl *ftl);
+void ftl_hold_try_again(struct ftl_hold *hold);
 
 #endif

@@ -30,23 +30,22 @@ void ftl_capacity_emit(const struct ftl *ftl, uint8_t *meta)
     put_le32(meta + LABEL_INVERTED, ~ftl->config.logical_units);
 }
 
-void ftl_scrub_emit(const struct ftl *ftl, uint8_t *record)
+void ftl_scrub_emit(const struct ftl_scrub *scrub, uint8_t *record)
 {
-    put_le64(record, ftl->scrub.next_row);
+    put_le64(record, scrub->next_row);
 }
 
 void ftl_scrub_emit_page(struct ftl *ftl, uint8_t *meta)
 {
     struct ftl_scrub *scrub = &ftl->scrub;
 
-    ftl_scrub_emit(ftl, meta + PAGE_POSITION);
+    ftl_scrub_emit(&ftl->scrub, meta + PAGE_POSITION);
     scrub->recorded_row = scrub->next_row;
     scrub->record_us = ftl->now_us + RECORD_US;
 }
 
-void ftl_scrub_take(struct ftl *ftl, const uint8_t *record)
+void ftl_scrub_take(struct ftl_scrub *scrub, const uint8_t *record)
 {
-    struct ftl_scrub *scrub = &ftl->scrub;
     uint64_t row = get_le64(record);
 
     if (row <= POSITION_MAX) {
@@ -55,9 +54,9 @@ void ftl_scrub_take(struct ftl *ftl, const uint8_t *record)
     }
 }
 
-void ftl_scrub_take_page(struct ftl *ftl, const uint8_t *meta)
+void ftl_scrub_take_page(struct ftl_scrub *scrub, const uint8_t *meta)
 {
-    ftl_scrub_take(ftl, meta + PAGE_POSITION);
+    ftl_scrub_take(scrub, meta + PAGE_POSITION);
 }
 
 bool ftl_capacity_parse(const uint8_t *meta, uint32_t *units)

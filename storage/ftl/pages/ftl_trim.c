@@ -76,9 +76,10 @@ static void lose_unit(struct ftl *ftl, uint32_t number)
 
 /* Whether the version of a unit that the mount has found is older than a row.
  */
-static bool is_older(const struct ftl *ftl, uint32_t number, uint64_t row)
+static bool is_older(const struct ftl_mount *mount, uint32_t number,
+                     uint64_t row)
 {
-    return ftl->mount.versions[number] >> FTL_VERSION_SHIFT < row;
+    return mount->versions[number] >> FTL_VERSION_SHIFT < row;
 }
 
 void ftl_trim_lose_page(struct ftl *ftl, uint32_t page, uint64_t row)
@@ -89,7 +90,7 @@ void ftl_trim_lose_page(struct ftl *ftl, uint32_t page, uint64_t row)
 
     ftl->lost_rows[page] = row;
     for (uint32_t i = first; i < first + count; i++) {
-        if (ftl->map[i] != FTL_NOWHERE && is_older(ftl, i, row)) {
+        if (ftl->map[i] != FTL_NOWHERE && is_older(&ftl->mount, i, row)) {
             lose_unit(ftl, i);
         }
     }
@@ -103,13 +104,13 @@ void ftl_trim_lose_page(struct ftl *ftl, uint32_t page, uint64_t row)
 static void apply_trim(struct ftl *ftl, uint32_t number, bool has_contents,
                        uint64_t row, uint64_t lost_row)
 {
-    if (!is_older(ftl, number, row)) {
+    if (!is_older(&ftl->mount, number, row)) {
         return; /* What the mount has found is newer than the page. */
     }
     if (!has_contents) {
         ftl->map[number] = FTL_NOWHERE;
     } else if (ftl->map[number] == FTL_NOWHERE ||
-               is_older(ftl, number, lost_row)) {
+               is_older(&ftl->mount, number, lost_row)) {
         lose_unit(ftl, number);
     }
 }
@@ -144,7 +145,7 @@ bool ftl_trim_unit(struct ftl *ftl, uint32_t number)
     if (page == FTL_LIST_END) {
         return false;
     }
-    ftl_keep_trim(ftl, number);
+    ftl_keep_trim(&ftl->keep, number);
     if (ftl_is_in_slot(entry)) {
         ftl_slot_trim(ftl, (uint16_t)entry, page);
     } else {

@@ -23,16 +23,17 @@ uint32_t ftl_wear_pages(const struct ftl_layout *layout)
     return (layout->superblocks + PAGE_COUNTS - 1) / PAGE_COUNTS;
 }
 
-static uint32_t page_end(const struct ftl *ftl, uint32_t page)
+static uint32_t page_end(const struct ftl_layout *layout, uint32_t page)
 {
-    return MIN((page + 1) * PAGE_COUNTS, ftl->layout.superblocks);
+    return MIN((page + 1) * PAGE_COUNTS, layout->superblocks);
 }
 
 void ftl_wear_emit(const struct ftl *ftl, uint32_t page, uint8_t *data,
                    uint8_t *meta)
 {
     memset(data, 0, FTL_UNIT_DATA);
-    for (uint32_t i = page * PAGE_COUNTS; i < page_end(ftl, page); i++) {
+    for (uint32_t i = page * PAGE_COUNTS; i < page_end(&ftl->layout, page);
+         i++) {
         put_le32(data + i % PAGE_COUNTS * COUNT_BYTES, ftl->wear[i]);
     }
     memset(meta, 0xff, FTL_UNIT_META);
@@ -46,7 +47,8 @@ void ftl_wear_snapshot(struct ftl *ftl, uint32_t page, uint16_t index)
 
 void ftl_wear_apply(struct ftl *ftl, uint32_t page, const uint8_t *data)
 {
-    for (uint32_t i = page * PAGE_COUNTS; i < page_end(ftl, page); i++) {
+    for (uint32_t i = page * PAGE_COUNTS; i < page_end(&ftl->layout, page);
+         i++) {
         uint32_t count = get_le32(data + i % PAGE_COUNTS * COUNT_BYTES);
 
         if (count <= COUNT_MAX) {

@@ -53,13 +53,13 @@ void ftl_capacity_emit(const struct ftl *ftl, uint8_t *meta);
 /** Read it from there. @return false when there is none */
 MUST_USE bool ftl_capacity_parse(const uint8_t *meta, uint32_t *units);
 /** Write the position: FTL_SCRUB_RECORD_LEN bytes. */
-void ftl_scrub_emit(const struct ftl *ftl, uint8_t *record);
+void ftl_scrub_emit(const struct ftl_scrub *scrub, uint8_t *record);
 /** Write the position into the metadata of a page that is being programmed. */
 void ftl_scrub_emit_page(struct ftl *ftl, uint8_t *meta);
 /** Take over a position that was read at the start, if it is the latest one. */
-void ftl_scrub_take(struct ftl *ftl, const uint8_t *record);
+void ftl_scrub_take(struct ftl_scrub *scrub, const uint8_t *record);
 /** The same for the metadata of a page. */
-void ftl_scrub_take_page(struct ftl *ftl, const uint8_t *meta);
+void ftl_scrub_take_page(struct ftl_scrub *scrub, const uint8_t *meta);
 
 /* ---- ftl_pages.c */
 /** The same as ftl_trim_touch(), for a page.  @param page  its entry of the map

@@ -33,7 +33,7 @@ static bool find_offset(const uint8_t *memory, size_t len, const uint8_t *word,
 static void note_row(struct ftl *ftl, uint16_t slot)
 {
     for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
-        struct ftl_request *request = &ftl->requests[i];
+        struct ftl_request *request = &ftl->ops.requests[i];
 
         if (request->kind != FTL_REQUEST_ROW) {
             continue;
@@ -90,7 +90,7 @@ static void spoil_sent_parity(struct ftl *ftl,
                               const struct ftl_accumulator *sum, uint32_t index)
 {
     for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
-        struct ftl_request *request = &ftl->requests[i];
+        struct ftl_request *request = &ftl->ops.requests[i];
 
         if ((request->kind != FTL_REQUEST_ROW &&
              request->kind != FTL_REQUEST_CHECKPOINT) ||
@@ -232,7 +232,7 @@ static const struct ftl_request *find_reader(const struct ftl *ftl,
     size_t offset;
 
     for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
-        const struct ftl_request *request = &ftl->requests[i];
+        const struct ftl_request *request = &ftl->ops.requests[i];
 
         if (request->kind == FTL_REQUEST_READ &&
             find_offset(request->meta, sizeof(request->meta), word, &offset)) {
@@ -252,9 +252,9 @@ static struct ftl_op *find_op(struct ftl *ftl, const struct ftl_move *move,
     const struct ftl_request *reader = find_reader(ftl, word);
 
     if (move->kind >= FTL_MOVE_ADD_GUARD) {
-        return &ftl->ops[move->op];
+        return &ftl->io.ops[move->op];
     }
-    return reader != NULL ? &ftl->ops[reader->op] : NULL;
+    return reader != NULL ? &ftl->io.ops[reader->op] : NULL;
 }
 
 /*
@@ -309,7 +309,7 @@ static bool fail_writes(struct ftl *ftl, const uint8_t *word)
     bool any = false;
 
     for (uint32_t i = 0; i < ftl->config.num_ops; i++) {
-        struct ftl_op *op = &ftl->ops[i];
+        struct ftl_op *op = &ftl->io.ops[i];
 
         if ((op->state == FTL_OP_QUEUED || op->state == FTL_OP_FILLING) &&
             op->io.op == MEDIA_WRITE && has_piece_with(&op->io, word)) {

@@ -17,11 +17,11 @@ uint32_t ftl_marker_number(const struct ftl *ftl)
     return FTL_MARKER | (ftl_marker_start(ftl) & FTL_MARKER_START);
 }
 
-void ftl_marker_found(struct ftl *ftl, uint64_t row, uint32_t number)
+void ftl_marker_found(struct ftl_mount *mount, uint64_t row, uint32_t number)
 {
-    if (row > ftl->mount.marker_row) {
-        ftl->mount.marker_row = row;
-        ftl->mount.marker_start = number & FTL_MARKER_START;
+    if (row > mount->marker_row) {
+        mount->marker_row = row;
+        mount->marker_start = number & FTL_MARKER_START;
     }
 }
 

@@ -8,16 +8,16 @@
 
 enum { XOR_WORD = 8 };
 
-static uint32_t stripe_of(const struct ftl *ftl, uint32_t row)
+static uint32_t stripe_of(const struct ftl_layout *layout, uint32_t row)
 {
-    return row / ftl->layout.geometry.dies;
+    return row / layout->geometry.dies;
 }
 
 /* The position of a row in its stripe, in the order of programming. */
-static uint32_t order_in_stripe(const struct ftl *ftl, uint32_t row)
+static uint32_t order_in_stripe(const struct ftl_layout *layout, uint32_t row)
 {
-    uint32_t dies = ftl->layout.geometry.dies;
-    uint32_t wordline = row % ftl->layout.superblock_rows / dies;
+    uint32_t dies = layout->geometry.dies;
+    uint32_t wordline = row % layout->superblock_rows / dies;
 
     return (row % dies + 2 * dies - 1 - wordline % dies) % dies;
 }
@@ -44,7 +44,7 @@ uint8_t ftl_parity_planes(const struct ftl *ftl, uint32_t row)
     if (!ftl->superblocks[superblock].has_parity) {
         return 0;
     }
-    for (uint32_t left = dies - 1 - order_in_stripe(ftl, row);
+    for (uint32_t left = dies - 1 - order_in_stripe(&ftl->layout, row);
          left != 0 && planes != 0; left--) {
         die = (die + 1) % dies;
         planes &= (uint8_t)~ftl_good_planes(ftl, superblock, die);
@@ -66,7 +66,7 @@ static void xor_word(uint8_t *to, const uint8_t *from)
 
 struct ftl_accumulator *ftl_parity_find(struct ftl *ftl, uint32_t row)
 {
-    uint32_t stripe = stripe_of(ftl, row);
+    uint32_t stripe = stripe_of(&ftl->layout, row);
 
     for (unsigned int i = 0; i < FTL_ACCUMULATORS; i++) {
         struct ftl_accumulator *at = &ftl->parity.accumulators[i];
@@ -95,7 +95,7 @@ bool ftl_parity_open(struct ftl *ftl, struct ftl_stream *stream)
             at->is_closed = false;
             at->written = 0;
             at->rows = 0;
-            at->stripe = stripe_of(ftl, row);
+            at->stripe = stripe_of(&ftl->layout, row);
             memset(at->members, 0, ftl->layout.geometry.dies);
             at->begun = 0;
             at->spoilt = 0;
@@ -228,7 +228,7 @@ void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
             planes &= request->failed_planes;
         }
         change_sum(ftl, at, request, planes);
-        ftl_parity_spoil_sum(ftl, request, at);
+        ftl_parity_spoil_sum(&ftl->layout, request, at);
         at->members[request->flash.die] &= (uint8_t)~planes;
     }
     if (request->parity_planes != 0) {
@@ -261,11 +261,12 @@ void ftl_parity_spoil_unit(struct ftl_accumulator *sum, uint32_t index)
     }
 }
 
-void ftl_parity_spoil_sum(struct ftl *ftl, const struct ftl_request *request,
+void ftl_parity_spoil_sum(const struct ftl_layout *layout,
+                          const struct ftl_request *request,
                           struct ftl_accumulator *sum)
 {
     for (uint32_t i = 0; i < request->flash.num_units; i++) {
-        uint32_t index = ftl_layout_index(&ftl->layout, &request->units[i]);
+        uint32_t index = ftl_layout_index(layout, &request->units[i]);
 
         if ((request->lost_units & UINT64_C(1) << i) != 0) {
             ftl_parity_spoil_unit(sum, index);

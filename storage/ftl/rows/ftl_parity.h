@@ -148,7 +148,8 @@ struct ftl_accumulator *ftl_parity_find(struct ftl *ftl, uint32_t row);
  * was put together, the sum of its stripe is wrong for these units.  Make their
  * system bytes in the sum invalid, so that nothing is rebuilt from it.
  * @param sum  the sum of the stripe */
-void ftl_parity_spoil_sum(struct ftl *ftl, const struct ftl_request *request,
+void ftl_parity_spoil_sum(const struct ftl_layout *layout,
+                          const struct ftl_request *request,
                           struct ftl_accumulator *sum);
 /** Make sure that nothing is rebuilt from this unit of a sum any more. */
 void ftl_parity_spoil_unit(struct ftl_accumulator *sum, uint32_t index);

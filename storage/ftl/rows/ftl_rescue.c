@@ -163,7 +163,7 @@ static bool is_wanted(const struct ftl *ftl, const struct ftl_rescue *rescue,
 /* Read the units of the next die. @return false when there is none */
 static bool read_next_die(struct ftl *ftl, struct ftl_rescue *rescue)
 {
-    struct ftl_request *request = &ftl->requests[rescue->request];
+    struct ftl_request *request = &ftl->ops.requests[rescue->request];
     uint32_t dies = ftl->layout.geometry.dies;
     uint32_t stripe_row = rescue->row - row_die(ftl, rescue->row);
 
@@ -193,14 +193,14 @@ static bool read_next_die(struct ftl *ftl, struct ftl_rescue *rescue)
                 unit.meta = rescue->read_meta + (size_t)entry * FTL_UNIT_META;
                 unit.length = FTL_UNIT_DATA;
             }
-            ftl_request_add(ftl, request,
+            ftl_request_add(&ftl->layout, request,
                             (stripe_row + rescue->next_die) *
                                     ftl->layout.row_units +
                                 rescue->index[i],
                             &unit);
         }
         if (request->flash.num_units != 0) {
-            ftl_request_send(ftl, request);
+            ftl_request_send(&ftl->ops, request);
             return true;
         }
     }
@@ -217,7 +217,7 @@ static const struct ftl_flash_unit *find_in_memory(const struct ftl *ftl,
                                                    uint32_t row, uint32_t index)
 {
     for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
-        const struct ftl_request *request = &ftl->requests[i];
+        const struct ftl_request *request = &ftl->ops.requests[i];
 
         if (request->kind != FTL_REQUEST_ROW || request->row != row) {
             continue;
@@ -248,7 +248,7 @@ static const struct ftl_flash_unit *find_contents(
 static uint32_t most_left_out(const struct ftl *ftl,
                               const struct ftl_rescue *rescue)
 {
-    return ftl_mount_most_left_out(ftl, &ftl->requests[rescue->request],
+    return ftl_mount_most_left_out(ftl, &ftl->ops.requests[rescue->request],
                                    rescue->row);
 }
 
@@ -257,7 +257,7 @@ static void leave_out(struct ftl *ftl, struct ftl_rescue *rescue, uint32_t unit,
                       uint32_t die)
 {
     uint32_t entry = rescue->entry[unit];
-    struct ftl_request *request = &ftl->requests[rescue->request];
+    struct ftl_request *request = &ftl->ops.requests[rescue->request];
 
     if (rescue->num_left_out[unit] == most_left_out(ftl, rescue)) {
         rescue->is_lost[unit] = true;
@@ -329,7 +329,7 @@ static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
                         const struct ftl_system *system, uint32_t place,
                         uint32_t entry)
 {
-    const struct ftl_request *request = &ftl->requests[rescue->request];
+    const struct ftl_request *request = &ftl->ops.requests[rescue->request];
     const struct ftl_kind *kind = &ftl_kinds[request->kind];
 
     return ftl_mount_expects_row(ftl, rescue->row, system) &&
@@ -425,7 +425,7 @@ static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
             continue; /* An earlier attempt has rebuilt it. */
         }
         if (is_rebuilt(ftl, rescue, i) && copy_unit(ftl, rescue, i)) {
-            ftl->requests[rescue->request].num_left_out[rescue->entry[i]] =
+            ftl->ops.requests[rescue->request].num_left_out[rescue->entry[i]] =
                 rescue->num_left_out[i];
             ftl_reclaim_note_weak(ftl, rescue->flash.block, FTL_CAUSE_REBUILD);
             ftl->counters.rebuilt_units += !rescue->is_of_scan;
@@ -495,7 +495,7 @@ static void start_rescue(struct ftl *ftl, struct ftl_rescue *rescue,
 static enum ftl_flash_status end_rescue(struct ftl *ftl,
                                         struct ftl_rescue *rescue)
 {
-    struct ftl_request *request = &ftl->requests[rescue->request];
+    struct ftl_request *request = &ftl->ops.requests[rescue->request];
     bool is_complete = ftl_rescue_is_complete(rescue);
 
     ftl_note_rebuilt(ftl, rescue, is_complete);
@@ -533,13 +533,13 @@ static void start_waiting(struct ftl *ftl)
     while (ftl->parity.waiting.count != 0 &&
            (rescue = find_free(ftl)) != NULL) {
         struct ftl_request *request =
-            &ftl->requests[ftl_list_pop(&ftl->parity.waiting)];
+            &ftl->ops.requests[ftl_list_pop(&ftl->parity.waiting)];
 
         start_rescue(ftl, rescue, request);
         if (!go_on(ftl, rescue)) {
             if (!ftl_kinds[request->kind].read_done(ftl, request,
                                                     end_rescue(ftl, rescue))) {
-                ftl_request_free(ftl, request);
+                ftl_request_free(&ftl->ops, request);
             }
         }
     }

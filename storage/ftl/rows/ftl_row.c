@@ -199,8 +199,8 @@ static void fill_unit(struct ftl *ftl, struct ftl_request *request,
         unit.meta = ftl_slot_meta(ftl, slot);
         ftl->counters.units++;
     }
-    ftl_request_add(ftl, request, request->row * ftl->layout.row_units + index,
-                    &unit);
+    ftl_request_add(&ftl->layout, request,
+                    request->row * ftl->layout.row_units + index, &unit);
 }
 
 /* Fill in the unit `index` of a row with parity. */
@@ -213,8 +213,8 @@ static void fill_parity(struct ftl *ftl, const struct ftl_stream *stream,
     request->slots[request->flash.num_units] = FTL_LIST_END;
     ftl_parity_fill(ftl, stream->accumulator, index, &unit);
     ftl->counters.parity_units++;
-    ftl_request_add(ftl, request, request->row * ftl->layout.row_units + index,
-                    &unit);
+    ftl_request_add(&ftl->layout, request,
+                    request->row * ftl->layout.row_units + index, &unit);
 }
 
 /*
@@ -254,7 +254,7 @@ static enum ftl_cause row_cause(const struct ftl *ftl,
 {
     uint32_t trims = ftl->config.logical_units + ftl->trim_pages;
 
-    if (plan->is_marker || ftl_power_is_failing(ftl)) {
+    if (plan->is_marker || ftl_power_is_failing(&ftl->power)) {
         return FTL_CAUSE_POWER;
     }
     if (ftl->state == FTL_MOUNTING) {
@@ -292,7 +292,7 @@ static void give_up_row(struct ftl *ftl, struct ftl_request *request)
 {
     request->lost_units = 0;
     if (!ftl_row_done(ftl, request, FTL_FLASH_ERROR)) {
-        ftl_request_free(ftl, request);
+        ftl_request_free(&ftl->ops, request);
     }
 }
 
@@ -307,14 +307,14 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
     uint64_t row_number;
     uint8_t planes;
 
-    if (ftl->free_requests.count == 0 || ftl_is_held(ftl) ||
+    if (ftl->ops.free_requests.count == 0 || ftl_is_held(ftl) ||
         is_far_ahead(ftl) || !find_row(ftl, plan->stream)) {
         return false;
     }
     /* A write that was submitted while another one ended may still have to be
      * copied into a slot that the row takes. */
     ftl_memory_run(ftl);
-    request = ftl_request_take(ftl, FTL_REQUEST_ROW);
+    request = ftl_request_take(&ftl->ops, FTL_REQUEST_ROW);
     ASSERT(request != NULL);
     request->flash.kind = FTL_FLASH_PROGRAM;
     request->stream = (uint8_t)plan->stream;
@@ -349,7 +349,7 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
     ftl->superblocks[request->flash.block].rows_in_flight++;
     ftl->counters.rows++;
     if (request->lost_units == 0) {
-        ftl_request_send(ftl, request);
+        ftl_request_send(&ftl->ops, request);
     } else {
         give_up_row(ftl, request);
     }
@@ -413,7 +413,8 @@ static bool program_host_row(struct ftl *ftl)
     };
 
     if (ftl_victim_waits_for_trims(ftl) &&
-        ftl->waiting[FTL_POOL_TRIM].count != 0 && !ftl_power_is_failing(ftl)) {
+        ftl->waiting[FTL_POOL_TRIM].count != 0 &&
+        !ftl_power_is_failing(&ftl->power)) {
         return false; /* The other stream takes the pages. */
     }
     if (plan.takes_pages) {

@@ -30,7 +30,7 @@ uint32_t ftl_marker_number(const struct ftl *ftl);
 /** The number of the start for which a marker or a checkpoint is written. */
 uint32_t ftl_marker_start(const struct ftl *ftl);
 /** The mount has found a marker. @param number  of its units */
-void ftl_marker_found(struct ftl *ftl, uint64_t row, uint32_t number);
+void ftl_marker_found(struct ftl_mount *mount, uint64_t row, uint32_t number);
 /** A marker has been programmed, or (`is_ok` false) its row has failed. */
 void ftl_marker_done(struct ftl *ftl, bool is_ok);
 

@@ -56,7 +56,7 @@ bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
         struct ftl_request *request;
 
         if (planes != 0) {
-            request = ftl_request_take(ftl, FTL_REQUEST_ERASE);
+            request = ftl_request_take(&ftl->ops, FTL_REQUEST_ERASE);
             if (request == NULL) {
                 return false;
             }
@@ -68,7 +68,7 @@ bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
                 ftl_tag((enum ftl_cause)at->cause, FTL_TAG_NUMBER);
             request->flash.block = (uint16_t)superblock;
             at->erasures++;
-            ftl_request_send(ftl, request);
+            ftl_request_send(&ftl->ops, request);
         }
         at->next_die++;
     }

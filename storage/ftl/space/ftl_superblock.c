@@ -75,7 +75,7 @@ static uint32_t superblocks_left_free(const struct ftl *ftl,
     if (stream == FTL_STREAM_MOVE) {
         return FTL_MOVE_LEAVES_FREE;
     }
-    if (ftl->is_read_only || ftl_power_is_failing(ftl)) {
+    if (ftl->is_read_only || ftl_power_is_failing(&ftl->power)) {
         return 0;
     }
     return ftl->more_free + (is_urgent ? (uint32_t)FTL_URGENT_LEAVES_FREE

@@ -22,16 +22,16 @@ static struct bed *new_held_bed(void)
     bed_write(bed, 0, BED_SECTORS);
     bed_flush(bed);
     bed_settle(bed);
-    bed->ftl->failed_rounds = UINT32_MAX;
-    bed->ftl->retry_us = UINT64_MAX;
+    bed->ftl->hold.failed_rounds = UINT32_MAX;
+    bed->ftl->hold.retry_us = UINT64_MAX;
     assert_true(ftl_is_held(bed->ftl));
     return bed;
 }
 
 static void end_hold(struct bed *bed)
 {
-    bed->ftl->failed_rounds = 0;
-    bed->ftl->retry_us = 0;
+    bed->ftl->hold.failed_rounds = 0;
+    bed->ftl->hold.retry_us = 0;
 }
 
 static void check_and_free(struct bed *bed)

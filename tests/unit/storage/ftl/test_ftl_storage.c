@@ -297,7 +297,7 @@ static void test_a_die_may_die_while_its_row_waits(void **state)
     assert_int_equal(flush_status(bed), MEDIA_WRITE_ERROR);
     step_until_held(bed);
     inject_death(bed, NAND_OP_PROGRAM,
-                 bed->ftl->requests[bed->ftl->held.head].flash.die, 0);
+                 bed->ftl->ops.requests[bed->ftl->hold.held.head].flash.die, 0);
     refusal.is_on = false;
     flush_and_check(bed);
     assert_int_equal(ftl_dead_dies(bed->ftl), 1);
