@@ -4,6 +4,13 @@
  * fails, and stores only the system bytes.  It has 8 dies, one of them with
  * parity in each stripe.  The medium is written once in order, and then
  * overwritten at random.  All results are counts, so they repeat.
+ *
+ * Theory: L. Xiang and B. M. Kurkoski, "An Improved Analytic Expression for
+ * Write Amplification in NAND Flash", arXiv 1110.4245, 2011, for large blocks.
+ * Let u be the medium's size divided by that of the flash, without the average
+ * number of free superblocks.  Let x be the share of invalid units in a
+ * superblock when it is collected.  It solves x / -ln(1 - x) = u, and 1 / x
+ * units are programmed for each unit written.
  */
 #ifndef ESSD_TEST_COLLECT_MODEL_H
 #define ESSD_TEST_COLLECT_MODEL_H
@@ -31,8 +38,7 @@ struct collect_setup {
 struct collect_result {
     double spare;  /* percent, after rounding */
     double cost;   /* units programmed for each unit written, without parity */
-    double theory; /* of `cost`, for greedy collection and uniform writes:
-                    * docs/nand.md */
+    double theory; /* of `cost`, for greedy collection and uniform writes */
     double erasures; /* of each block on average */
     /* The same from the units written, times cost or theory, divided by the
      * units of the flash. */

@@ -10,9 +10,8 @@
  * larger than the medium, and has BLOCKS blocks (200) in each plane.  The
  * medium is overwritten WRITES times (6).  Only the second half is counted.
  *
- * "theory" is what the published formula for greedy collection and uniform
- * writes says (docs/nand.md) for the spare that is left if the superblocks
- * that are free on average are not counted.
+ * "theory" is what the formula of collect_model.h says for greedy collection
+ * and uniform writes.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What garbage collection costs, and how it wears the flash, compared with
- * theory: docs/nand.md, "Write amplification".  All figures are counts of
+ * theory: tests/bench/collect_model.h.  All figures are counts of
  * operations, so they are the same in every run.
  */
 #include <setjmp.h>
