@@ -68,13 +68,18 @@ enum {
 enum {
     NAND_MOVES_MAX = 128,
     NAND_MOVE_ALIGN = 64,         /* alignment of the list */
-    NAND_MOVE_COUNT = 0,          /* u32, in the header: number of moves */
+    NAND_MOVE_COUNT = 0,          /* u32, in the header: number of moves; with 0
+                                   * nothing is done, and STATUS is OK */
     NAND_MOVE_DONE = 4,           /* u32: moves done, set by the controller */
     NAND_MOVE_STATUS = 8,         /* u32: enum nand_move_status, set by it */
-    NAND_MOVE_GUARD = 12,         /* u32: CRC of the current block so far */
+    NAND_MOVE_GUARD = 12,         /* u32: CRC of the current block so far; read
+                                   * when the list begins, written when it
+                                   * ends */
     NAND_MOVE_HEADER_LEN = 64,
-    NAND_MOVE_SOURCE = 0,         /* u64, in a move */
-    NAND_MOVE_TARGET = 8,         /* u64 */
+    NAND_MOVE_SOURCE = 0,         /* u64, in a move; of PROTECT: where the
+                                   * protection information is, 0 to make it */
+    NAND_MOVE_TARGET = 8,         /* u64; 0: of ADD_GUARD, nothing is copied; of
+                                   * PROTECT, nothing is written */
     NAND_MOVE_LENGTH = 16,        /* u32: 1..4096 */
     NAND_MOVE_OPCODE = 20,        /* u8: enum nand_move_opcode */
     /* Fields of PROTECT. */
@@ -93,7 +98,7 @@ enum nand_move_opcode {
     NAND_MOVE_PROTECT = 3,        /* ends a block */
 };
 enum nand_move_flags {
-    NAND_MOVE_PI_TYPE = 0x03,
+    NAND_MOVE_PI_TYPE = 0x03,     /* 1 to 3 */
     NAND_MOVE_CHECK_REF = 0x10,
     NAND_MOVE_CHECK_APP = 0x20,
     NAND_MOVE_CHECK_GUARD = 0x40,
@@ -161,17 +166,22 @@ enum nand_cmd_flags {
 /* ---- Entry of a command's list: 64 bytes, one unit or a part of one. */
 enum {
     NAND_ENTRY_LEN = 64,
-    NAND_ENTRY_DATA = 0,          /* u64 */
-    NAND_ENTRY_META = 8,          /* u64 */
-    NAND_ENTRY_OFFSET = 16,       /* u16: bytes; multiple of 8 */
-    NAND_ENTRY_LENGTH = 18,       /* u16: bytes; multiple of 8 */
+    NAND_ENTRY_DATA = 0,          /* u64; READ: 0 if no data is wanted */
+    NAND_ENTRY_META = 8,          /* u64; 0: READ wants none, PROGRAM has FFh */
+    NAND_ENTRY_OFFSET = 16,       /* u16: of the part of the data that READ
+                                   * wants, in bytes; PROGRAM: 0 */
+    NAND_ENTRY_LENGTH = 18,       /* u16: its length; both are multiples of 8;
+                                   * PROGRAM: NAND_DATA_LEN */
+    /* These four are read by READ alone. */
     NAND_ENTRY_WORDLINE = 20,     /* u16 */
     NAND_ENTRY_PLANE = 22,        /* u8 */
     NAND_ENTRY_PAGE = 23,         /* u8: of the wordline */
     NAND_ENTRY_UNIT = 24,         /* u8: of the page */
-    NAND_ENTRY_FLAGS = 25,        /* u8: enum nand_entry_flags */
-    NAND_ENTRY_RESULT = 28,       /* u32: NAND_RESULT_* */
-    NAND_ENTRY_SYSTEM = 32,       /* 16 bytes */
+    NAND_ENTRY_FLAGS = 25,        /* u8: enum nand_entry_flags; others are
+                                   * refused */
+    NAND_ENTRY_RESULT = 28,       /* u32: NAND_RESULT_*, written by READ;
+                                   * PROGRAM: 0 */
+    NAND_ENTRY_SYSTEM = 32,       /* 16 bytes, written by READ */
 };
 enum nand_entry_flags {
     NAND_ENTRY_MORE = 1,          /* the next entry is of the same unit */
