@@ -292,7 +292,7 @@ def _start(instance: Instance, config: Config) -> None:
     from ..topology import setup as topology_setup
     instance.start(config, bound=True)
     instance.wait_started(60 + 5 * len(config.drives))
-    if config.switches or len(config.drives) != 1:
+    if config.switches or len(config.drives) != 1 or set(config.hosts) - {"host"}:
         topology_setup.wait_drives(instance)
     elif config.hosts:
         instance.wait_ready("host")
