@@ -6,20 +6,29 @@
  * with a byte for its length.  A segment that begins like a PDU gets a right
  * header digest if digests were agreed, so that changes reach what comes after
  * it.  The connection has sent ICReq and Connect before, unless the flags say
- * that the input begins with the first byte.
+ * that the input begins with the first byte.  Another flag says that the socket
+ * follows the stream of PDUs, as the TCP engine does; then this also tries the
+ * code with which the engine follows it.
  */
 #include "tests/fuzz/replay.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "hw-model/toe/pdu_follow.h"
 #include "lib/bytes.h"
 #include "lib/crc32c.h"
 #include "nvmeof/tcp/nvme_tcp.h"
 #include "nvmeof/tcp/tcp_pdu.h"
 #include "tests/unit/nvmeof/target/fake.h"
 
-enum { DIGESTS = 3, IS_FIRST = 4, ROUNDS = 64 };
+enum {
+    DIGESTS = 3,
+    IS_FIRST = 4,
+    IS_FOLLOWED = 8,
+    ROUNDS = 64,
+    STOP_LEN = 8, /* the mark in the ring where following has stopped */
+};
 
 /* Made once: most of it is memory that hardly any input touches. */
 struct bed {
@@ -32,6 +41,10 @@ struct bed {
     unsigned int sends;
     uint32_t sum; /* of the bytes sent, so that ASan sees them */
     bool has_close, has_abort, is_over;
+    bool wants_follow;
+    uint32_t published; /* by the bytes that are being taken */
+    struct pdu_follow follow;
+    struct pdu_places places;
 };
 
 static struct bed bed;
@@ -62,6 +75,10 @@ static bool socket_send(void *ctx, uint32_t id,
         const uint8_t *bytes = pieces[i].data;
 
         ASSERT(pieces[i].len_bytes != 0);
+        if (b->follow.fills) {
+            pdu_fill_digests(&b->follow.fill, (uint8_t *)(uintptr_t)bytes,
+                             pieces[i].len_bytes);
+        }
         for (uint32_t at = 0; at < pieces[i].len_bytes; at++) {
             b->sum += bytes[at];
         }
@@ -79,10 +96,18 @@ static bool socket_credit(void *ctx, uint32_t id, uint32_t len)
     return true;
 }
 
+static void stop_placing(struct bed *b)
+{
+    if (pdu_follow_is_on(&b->follow)) {
+        pdu_follow_end(&b->follow, &b->places, PDU_FOLLOW_DEAF);
+    }
+}
+
 static bool socket_close(void *ctx, uint32_t id)
 {
     (void)id;
     ((struct bed *)ctx)->has_close = true;
+    stop_placing(ctx);
     return true;
 }
 
@@ -90,7 +115,83 @@ static bool socket_abort(void *ctx, uint32_t id)
 {
     (void)id;
     ((struct bed *)ctx)->has_abort = true;
+    stop_placing(ctx);
     return true;
+}
+
+static bool socket_follow(void *ctx, uint32_t id, uint32_t received,
+                          bool has_header_digest, bool has_data_digest)
+{
+    struct bed *b = ctx;
+
+    (void)id;
+    if (!b->wants_follow || b->received - b->credit != received) {
+        return false;
+    }
+    b->credit = b->received;
+    pdu_follow_begin(&b->follow, has_header_digest, has_data_digest);
+    return true;
+}
+
+static bool socket_place(void *ctx, uint32_t id,
+                         const struct nvme_tcp_place *place)
+{
+    struct bed *b = ctx;
+    struct pdu_place to = {
+        .ttag = place->ttag, .cccid = place->cccid, .offset = place->offset};
+    uint32_t left = place->len_bytes;
+
+    (void)id;
+    while (left != 0) {
+        const struct nvmf_piece *piece = &place->pieces[to.count];
+        uint32_t len = MIN(piece->len_bytes, left);
+
+        to.pieces[to.count++] =
+            (struct pdu_place_piece){(uintptr_t)piece->ptr, len};
+        left -= len;
+    }
+    if (pdu_follow_is_on(&b->follow)) {
+        const struct pdu_place *added =
+            pdu_place_add(&b->follow, &b->places, &to);
+
+        ASSERT(added != NULL);
+    }
+    return true;
+}
+
+/* ---- What a stream that is followed goes to. */
+
+static bool store_bytes(void *ctx, uint32_t at, const uint8_t *data,
+                        uint32_t len)
+{
+    struct bed *b = ctx;
+
+    ASSERT(b->received - b->credit + at + len <= NVME_TCP_RING_LEN);
+    for (uint32_t i = 0; i < len; i++) {
+        b->ring[(b->received + at + i) % NVME_TCP_RING_LEN] = data[i];
+    }
+    return true;
+}
+
+static bool place_bytes(void *ctx, uint64_t addr, const uint8_t *data,
+                        uint32_t len)
+{
+    (void)ctx;
+    memcpy((void *)(uintptr_t)addr, data, len);
+    return true;
+}
+
+static void publish_bytes(void *ctx, uint32_t len)
+{
+    struct bed *b = ctx;
+
+    b->received += len;
+    b->published += len;
+}
+
+static void consume_bytes(void *ctx, uint32_t len)
+{
+    (void)ctx, (void)len; /* there is no window */
 }
 
 static bool socket_release(void *ctx, uint32_t id)
@@ -103,7 +204,6 @@ static bool socket_release(void *ctx, uint32_t id)
 static void bed_init(void)
 {
     struct nvme_tcp_config config = {
-        /* Without `follow`: the transport checks every PDU itself. */
         .socket = {.ctx = &bed,
                    .accept = socket_accept,
                    .reject = socket_reject,
@@ -111,7 +211,9 @@ static void bed_init(void)
                    .credit = socket_credit,
                    .close = socket_close,
                    .abort = socket_abort,
-                   .release = socket_release},
+                   .release = socket_release,
+                   .follow = socket_follow,
+                   .place = socket_place},
     };
 
     bed.fake = fake_new();
@@ -125,6 +227,7 @@ static void bed_init(void)
     nvme_tcp_init(bed.tcp, &config);
     nvme_tcp_serve(bed.tcp, true);
     bed.binding = nvme_tcp_binding(bed.tcp);
+    pdu_places_init(&bed.places);
 }
 
 static void run_round(void)
@@ -142,15 +245,32 @@ static void run_round(void)
     fake_run(bed.fake);
 }
 
+/* What is not complete is in the ring, too, and not received yet. */
 static void send_bytes(const uint8_t *bytes, uint32_t len)
 {
-    len = MIN(len, NVME_TCP_RING_LEN - (bed.received - bed.credit));
-    for (uint32_t i = 0; i < len; i++) {
-        bed.ring[(bed.received + i) % NVME_TCP_RING_LEN] = bytes[i];
+    const struct pdu_memory memory = {
+        .ctx = &bed,
+        .store = store_bytes,
+        .place = place_bytes,
+        .publish = publish_bytes,
+        .consume = consume_bytes,
+    };
+    uint32_t used = bed.received - bed.credit + bed.follow.stored +
+                    PDU_HEADER_ROOM + STOP_LEN;
+    uint32_t taken;
+    uint8_t begun;
+
+    len = MIN(len, used < NVME_TCP_RING_LEN ? NVME_TCP_RING_LEN - used : 0);
+    bed.published = 0;
+    taken = pdu_follow_take(&bed.follow, &bed.places, &memory, bytes, len);
+    (void)store_bytes(&bed, 0, bytes + taken, len - taken);
+    publish_bytes(&bed, len - taken);
+    begun = pdu_follow_begun(&bed.follow);
+    if (bed.published != 0 || begun != FOLLOW_BEGUN_NOTHING) {
+        nvme_tcp_received(bed.tcp, bed.conn, bed.published);
     }
-    bed.received += len;
-    if (len != 0) {
-        nvme_tcp_received(bed.tcp, bed.conn, len);
+    if (begun != FOLLOW_BEGUN_NOTHING) {
+        nvme_tcp_begun(bed.tcp, bed.conn, (enum nvme_tcp_begun)begun);
     }
     run_round();
 }
@@ -197,6 +317,8 @@ static void open_connection(uint8_t flags)
     bed.received = bed.credit = 0;
     bed.sends = 0;
     bed.has_close = bed.has_abort = bed.is_over = false;
+    bed.wants_follow = (flags & IS_FOLLOWED) != 0;
+    bed.follow = (struct pdu_follow){.places = PDU_NO_PLACE};
     bed.conn = nvme_tcp_asked(bed.tcp, 7, &peer);
     ASSERT(bed.conn != NVME_TCP_NONE);
     nvme_tcp_established(bed.tcp, bed.conn);
@@ -213,6 +335,7 @@ static void end_connection(void)
     unsigned int sends = bed.sends;
     struct nvme_tcp_usage usage;
 
+    pdu_follow_end(&bed.follow, &bed.places, PDU_FOLLOW_OFF);
     nvme_tcp_ended(bed.tcp, bed.conn);
     bed.sends = 0;
     while (sends-- != 0) {
@@ -247,13 +370,14 @@ static void add_capsule(uint8_t *segment, uint8_t opcode, uint32_t len)
     segment[9 + 40] = CNS_CONTROLLER;
 }
 
-/* Identify; Set Features with data from the host, and that data; an ICReq. */
+/* Identify; Set Features with data from the host, and that data; an ICReq.  The
+ * first two also with a socket that follows. */
 size_t fuzz_seed(size_t n, uint8_t *buf, size_t room)
 {
     enum { SEGMENT = 1 + PDU_CAPSULE_CMD_LEN };
-    uint8_t seed[2 * SEGMENT + 64] = {0};
+    uint8_t seed[2 * SEGMENT + 64] = {n > 2 ? IS_FOLLOWED : 0};
 
-    if (n > 2 || sizeof(seed) > room) {
+    if (n > 4 || sizeof(seed) > room) {
         return 0;
     }
     if (n == 2) {
@@ -264,6 +388,7 @@ size_t fuzz_seed(size_t n, uint8_t *buf, size_t room)
         memcpy(buf, seed, 2 + PDU_IC_LEN);
         return 2 + PDU_IC_LEN;
     }
+    n %= 3;
     add_capsule(seed + 1, n == 0 ? ADMIN_IDENTIFY : ADMIN_SET_FEATURES,
                 n == 0 ? 4096 : 8);
     seed[1 + 9 + 40] = n == 0 ? CNS_CONTROLLER : 0x0e;
