@@ -20,6 +20,7 @@ enum {
     KIND = 7,
     IS_RAW = 6,   /* bytes on the wire */
     IS_TOLD = 7,  /* the transport sends so many bytes, and closes if none */
+    HAS_TWO = 8,  /* in two pieces */
     TURNS = 4096, /* that a segment may take */
 };
 
@@ -167,14 +168,22 @@ static void open_conn(void)
     has_end = false;
 }
 
-static void transport_sends(uint8_t len)
+static void add_span(uint32_t len_bytes, bool ends_send)
+{
+    conn->spans[conn->span_head++ % NVME_TCP_SPANS] =
+        (struct tls_span){text, len_bytes, ends_send};
+}
+
+/* Send something in one piece, or with one byte in front of it. */
+static void transport_sends(uint8_t len, bool has_two)
 {
     if (len == 0) {
         conn->wants_close = true;
-    } else if ((uint16_t)(conn->span_head - conn->span_tail) < NVME_TCP_SENDS &&
-               !conn->wants_close) {
-        conn->spans[conn->span_head++ % NVME_TCP_SENDS] = (struct tls_span){
-            .data = text, .len_bytes = len, .ends_send = true};
+    } else if (sends < NVME_TCP_SENDS && !conn->wants_close) {
+        if (has_two) {
+            add_span(1, false);
+        }
+        add_span(len, true);
         sends++;
     }
     run_turns();
@@ -190,7 +199,7 @@ static void give_segment(uint8_t kind, const uint8_t *data, uint8_t len)
     uint8_t record[TLS_HEADER_LEN + 256 + TLS_OVERHEAD];
 
     if ((kind & KIND) == IS_TOLD) {
-        transport_sends(len);
+        transport_sends(len, (kind & HAS_TWO) != 0);
     } else if ((kind & KIND) == IS_RAW) {
         give_bytes(data, len);
     } else {
