@@ -26,7 +26,8 @@ REG32(RNIC_ECN, 0x014)               /* rw, reset: nothing, ECN 0, 48, 6 */
     FIELD(RNIC_ECN, CODEPOINT, 4, 2)         /* of sent RC packets; 3 ignored */
     FIELD(RNIC_ECN, CNP_DSCP, 8, 6)
     FIELD(RNIC_ECN, CNP_PRIORITY, 16, 3)
-REG32(RNIC_LINE_RATE, 0x018)         /* rw, reset 25000; 0 is ignored */
+REG32(RNIC_LINE_RATE, 0x018)         /* rw, reset 25000; 0 is ignored: a QP's
+                                      * rate at its first CNP */
     FIELD(RNIC_LINE_RATE, MBPS, 0, 20)
 REG32(RNIC_IRQ_STATUS, 0x020)        /* w1c: one bit per hart */
     FIELD(RNIC_IRQ_STATUS, HART, 0, 4)

@@ -31,7 +31,7 @@ REG32(TOE_REFUSED, 0x028)            /* ro: the last refused command */
     FIELD(TOE_REFUSED, OPCODE, 0, 8)
     FIELD(TOE_REFUSED, STATUS, 8, 8)         /* enum toe_status */
     FIELD(TOE_REFUSED, SLOT, 16, 16)         /* low half of its TID */
-REG32(TOE_USED, 0x040)               /* ro: entries in use */
+REG32(TOE_USED, 0x040)               /* ro: entries in use; 0 while it is off */
     FIELD(TOE_USED, CONNECTIONS, 0, 16)
     FIELD(TOE_USED, HALF_OPEN, 16, 16)
 REG32(TOE_USED_MORE, 0x044)          /* ro */

@@ -1,9 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * DCQCN's reaction point: it limits the rate of a queue pair after congestion
- * notifications (CNPs).  docs/hardware/rnic.md, section 7, has formulae and
- * parameters.  The source is Zhu et al., "Congestion Control for Large-Scale
- * RDMA Deployments", SIGCOMM 2015, sections 3.1 (algorithm) and 5 (parameters).
+ * notifications (CNPs).  The source is Zhu et al., "Congestion Control for
+ * Large-Scale RDMA Deployments", SIGCOMM 2015, sections 3.1 (algorithm) and 5
+ * (parameters).
+ *
+ * Each queue pair has a current rate R_C, a target rate R_T and an estimate a
+ * (alpha).  At the first CNP, R_C is the line rate and a is 1.
+ *
+ *   at a CNP            R_T = R_C;  R_C = R_C (1 - a/2);  a = (1 - g) a + g;
+ *                       t = b = 0
+ *   K without a CNP     a = (1 - g) a
+ *   a stage ends        after each time T (t increases) and after each B bytes
+ *                       sent (b increases):
+ *     max(t, b) < F     R_C = (R_T + R_C) / 2             fast recovery
+ *     min(t, b) > F     R_T = R_T + (min(t, b) - F) R_HAI;
+ *                       R_C = (R_T + R_C) / 2             hyper increase
+ *     else              R_T = R_T + R_AI;
+ *                       R_C = (R_T + R_C) / 2             additive increase
+ *
+ * When R_C reaches 127/128 of the line rate, the limit is removed until the
+ * next CNP.  A packet of n bits delays the next one by n / R_C.  A packet that
+ * is due within DCQCN_AHEAD_NS is sent at once; unused sending time expires
+ * after as long.
  *
  * Changes that depend on time are computed when a packet is about to be sent,
  * so that a queue pair without a limit or without packets costs nothing.
