@@ -1,11 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Bit errors of one direction of a cable, and their correction by FEC.
- * Reference: docs/hardware/port.md, section 4, with the formulas.
+ * Reference: docs/hardware/port.md, section 4.
  * Spec: IEEE 802.3 clause 74 (2112,2080), clause 108 RS(528,514), clause 49.
  *
  * Errors are independent of each other.  The model draws the distance from one
- * error to the next, so that a frame without errors costs one subtraction.
+ * error to the next (a geometric distribution, by splitmix64), so that a frame
+ * without errors costs one subtraction.
+ *
+ * With bit error ratio p, a frame of L octets with FCS, which occupies
+ * B = ceil((L + 9) / 8) blocks with preamble and terminating character:
+ *
+ *   no FEC   P(lost)     = 1 - (1 - p)^(66 B)         any wrong bit
+ *   FC-FEC   P(clean)    = (1 - p)^2112
+ *            P(restored) = sum over i = 0..2111 of p (1 - p)^(2111 - k(i))
+ *            k(i)        = min(10, 2111 - i)          bits after the first
+ *                                                     error, i: a burst of up
+ *                                                     to 11 bits is corrected
+ *   RS-FEC   P(clean)    = (1 - q)^528
+ *            P(restored) = sum over k = 1..7 of C(528,k) q^k (1 - q)^(528 - k)
+ *            q           = 1 - (1 - p)^10
+ *   both     P(lost)     = 1/C * sum over s = 0..C-1 of
+ *                          1 - (P(clean) + P(restored))^n(s)
+ *            n(s)        = ceil((s + B) / C)          codewords of the frame
+ *
+ * C is the number of blocks in a codeword, 32 or 80.  A frame begins at any
+ * block s of a codeword with equal chance.  It is lost with one codeword that
+ * cannot be corrected, all blocks of which the decoder marks as wrong.
  *
  * Not implemented: decoders that accept a wrong codeword as correct, error
  * bursts from equalisers and descramblers, codewords without frames.

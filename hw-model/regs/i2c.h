@@ -17,10 +17,11 @@ REG32(I2C_CTRL, 0x004)                 /* rw */
 REG32(I2C_IRQ_STATUS, 0x008)           /* w1c */
     FIELD(I2C_IRQ_STATUS, DONE, 0, 1)          /* a transfer has ended */
     FIELD(I2C_IRQ_STATUS, MAIL, 1, 1)          /* a message has arrived */
-REG32(I2C_IRQ_ENABLE, 0x00c)           /* rw */
+REG32(I2C_IRQ_ENABLE, 0x00c)           /* rw: bits of IRQ_STATUS */
 REG32(I2C_SPEED, 0x010)                /* rw: bit rate in kHz; reset 100 */
 REG32(I2C_ADDR, 0x014)                 /* rw: address of the next transfer */
-REG32(I2C_LENGTHS, 0x018)              /* rw: bytes of the next transfer */
+REG32(I2C_LENGTHS, 0x018)              /* rw: bytes of the next transfer, 0 to
+                                        * 256 each */
     FIELD(I2C_LENGTHS, WRITE, 0, 9)
     FIELD(I2C_LENGTHS, READ, 16, 9)
 REG32(I2C_START, 0x01c)                /* wo: any value starts a transfer */

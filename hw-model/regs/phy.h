@@ -2,6 +2,7 @@
 /*
  * Management registers of a port's PHY, which are read over MDIO.  Includes
  * nothing; include it after QEMU's hw/registerfields.h or lib/regfields.h.
+ * All are read-only; the port's registers control the PHY.
  * Spec: IEEE 802.3 clauses 22.2.4 and 45.2.  Reference: docs/hardware/i2c.md,
  * section 5
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Bit errors and FEC: measured values are compared with the formulas of
- * docs/hardware/port.md, section 4, which this test computes itself.
+ * hw-model/port/port_fec.h, which this test computes itself.
  *
  * A count that is the sum of independent events has a standard deviation.  A
  * deviation of 4.5 times that has a probability of 1 in 150,000; the seed is
