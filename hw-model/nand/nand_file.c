@@ -17,17 +17,17 @@
 enum {
     HEADER_MAGIC = 0,     /* 8 bytes */
     HEADER_VERSION = 8,   /* u32 */
-    HEADER_CHANNELS = 16, /* u8 each */
-    HEADER_DIES = 17,
+    HEADER_CHANNELS = 16, /* u8, as the next ones */
+    HEADER_DIES = 17,     /* of a channel */
     HEADER_PLANES = 18,
-    HEADER_UNITS = 19,
-    HEADER_PAGES = 20,
-    HEADER_BLOCKS = 22, /* u16 each */
-    HEADER_WORDLINES = 24,
-    HEADER_PROFILE = 32, /* NAND_PROFILE_NAME bytes */
-    HEADER_SEED = 48,    /* u64 */
-    HEADER_SIZE = 56,    /* u64: bytes of the file */
-    HEADER_CRC = 508,    /* u32: of everything before it */
+    HEADER_UNITS = 19,     /* of a page */
+    HEADER_PAGES = 20,     /* of a wordline */
+    HEADER_BLOCKS = 22,    /* u16: of a plane */
+    HEADER_WORDLINES = 24, /* u16: of a block */
+    HEADER_PROFILE = 32,   /* NAND_PROFILE_NAME bytes */
+    HEADER_SEED = 48,      /* u64 */
+    HEADER_SIZE = 56,      /* u64: bytes of the file */
+    HEADER_CRC = 508,      /* u32: of everything before it */
 };
 #define HEADER_MAGIC_TEXT "ESSDNAND"
 _Static_assert(HEADER_PROFILE + NAND_PROFILE_NAME == HEADER_SEED, "no gap");
@@ -38,8 +38,9 @@ enum {
     STATE_FLAGS = 4,       /* u32: 1 clean */
     STATE_NUMBER = 8,      /* u64 */
     STATE_GENERATION = 16, /* u64: its count */
-    STATE_TIME = 24,       /* u64 */
-    STATE_DEAD_DIES = 32,  /* NAND_DEAD_DIES_LEN bytes */
+    STATE_TIME = 24,       /* u64: model time, ns */
+    STATE_DEAD_DIES = 32,  /* NAND_DEAD_DIES_LEN bytes: die d of channel c is
+                            * bit c * dies + d */
     STATE_NONCE = 64,      /* u64: of the generation */
     STATE_CRC = 508,       /* u32 */
 };
@@ -47,12 +48,12 @@ enum {
 /* The record of a block. */
 enum {
     RECORD_MAGIC = 0,  /* u32 */
-    RECORD_BLOCK = 4,  /* u32 */
-    RECORD_NUMBER = 8, /* u32 */
-    RECORD_WEAR = 12,  /* u32 */
-    RECORD_READS = 16, /* u32 */
-    RECORD_FLAGS = 20, /* u8 */
-    RECORD_TIME = 24,  /* u64 */
+    RECORD_BLOCK = 4,  /* u32: nand_block_index() */
+    RECORD_NUMBER = 8, /* u32: erasures that were begun */
+    RECORD_WEAR = 12,  /* u32: in 1/256 of an erasure in the native mode */
+    RECORD_READS = 16, /* u32: since the erasure */
+    RECORD_FLAGS = 20, /* u8: NAND_BLOCK_STORED */
+    RECORD_TIME = 24,  /* u64: model time when it was written */
     RECORD_CRC = 60,   /* u32 */
 };
 
@@ -60,17 +61,17 @@ enum {
 enum {
     WORDLINE_MAGIC = 0,  /* u32 */
     WORDLINE_BLOCK = 4,  /* u32 */
-    WORDLINE_NUMBER = 8, /* u32 */
-    WORDLINE_INDEX = 12, /* u16 */
-    WORDLINE_PAGES = 14, /* u8 */
-    WORDLINE_TIME = 16,  /* u64 */
+    WORDLINE_NUMBER = 8, /* u32: erase number of the block */
+    WORDLINE_INDEX = 12, /* u16: wordline */
+    WORDLINE_PAGES = 14, /* u8: of the wordline */
+    WORDLINE_TIME = 16,  /* u64: model time of the program */
     WORDLINE_CRC = 60,   /* u32 */
 };
 
-/* The trailer of a unit. */
+/* The trailer of a unit: see struct nand_trailer. */
 enum {
-    TRAILER_TIME = 0,      /* u64 */
-    TRAILER_NUMBER = 8,    /* u32 */
+    TRAILER_TIME = 0,      /* u64: model time of the program */
+    TRAILER_NUMBER = 8,    /* u32: erase number of the block */
     TRAILER_DATA_CRC = 12, /* u32 */
     TRAILER_REST_CRC = 16, /* u32 */
     TRAILER_ZERO = 20,     /* u32 */
