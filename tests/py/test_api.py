@@ -269,6 +269,7 @@ def test_a_program_that_is_killed_leaves_no_process_and_the_next_one_its_no_data
     process.wait(60)
     deadline = time.monotonic() + 30
     while claims.holder(name):
+        assert time.monotonic() < deadline, "the supervisor outlives its owner"
         time.sleep(0.05)
     mine = Temporary("py-")
     assert not paths.drive(name).exists()
@@ -280,6 +281,7 @@ def test_a_program_that_is_killed_leaves_no_process_and_the_next_one_its_no_data
 # The pytest plug-in
 
 FAILING = '''
+from types import SimpleNamespace
 import pytest
 from essd.instance.instance import Instance
 
@@ -331,6 +333,7 @@ def test_the_report_of_a_failed_test_has_the_last_lines_of_uart_and_host(
 
 
 UNDONE = '''
+from types import SimpleNamespace
 import pytest
 from essd.api.faults import Faults
 from essd.api.host import Host
