@@ -57,7 +57,7 @@ struct conf_options {
     double slow;
     bool all;
     bool over_tcp;           /* The chapter nvme uses NVMe/TCP. */
-    bool over_iwarp;         /* It uses NVMe over iWARP. */
+    bool over_iwarp;         /* nvme and nvmf use NVMe over iWARP. */
     const char *pcap_folder; /* NULL: no captures. */
 };
 

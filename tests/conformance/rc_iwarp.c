@@ -57,7 +57,8 @@ struct rc_iwarp {
 
 bool rc_is_iwarp(const struct conf *conf)
 {
-    return conf->options->over_iwarp && strcmp(conf->chapter, "nvme") == 0;
+    return conf->options->over_iwarp && (strcmp(conf->chapter, "nvme") == 0 ||
+                                         strcmp(conf->chapter, "nvmf") == 0);
 }
 
 /* ---- FPDUs of ours. */
@@ -371,7 +372,8 @@ void rc_iwarp_open(struct rc *rc)
 {
     struct conf *conf = rc->conf;
 
-    if (conf->num_rcs == 1) {
+    /* A native drive starts with iWARP: dut->serve_tcp(). */
+    if (conf->num_rcs == 1 && !conf_target(conf)->is_virtual) {
         iwarp_service_start(conf);
     }
     conf_check(conf, rc_iwarp_try(rc), "the connection is refused");

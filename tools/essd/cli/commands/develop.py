@@ -45,7 +45,7 @@ def conform(native: Annotated[bool, typer.Option(
             over_tcp: Annotated[bool, typer.Option(
                 "--over-tcp", help="Run the chapter nvme over NVMe/TCP.")] = False,
             over_iwarp: Annotated[bool, typer.Option(
-                "--over-iwarp", help="Run the chapter nvme over iWARP.")] = False,
+                "--over-iwarp", help="Run the chapters nvme and nvmf over iWARP.")] = False,
             mutants: Annotated[bool, typer.Option(
                 "--mutants", help="Test the suite itself: build drives with deliberate "
                 "defects and check that it fails each of them.")] = False,
