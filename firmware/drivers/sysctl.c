@@ -6,16 +6,17 @@
 
 #include <string.h>
 
-/* Scratch words of a panic record; docs/hardware/sysctl.md has the table. */
+/* Scratch words of a panic record. */
 enum {
-    SCRATCH_MAGIC = 0,
-    SCRATCH_COUNT = 1, /* is kept when the record is taken */
+    SCRATCH_MAGIC = 0, /* PANIC_MAGIC, until the record is taken */
+    SCRATCH_COUNT = 1, /* panics since power-on; kept when it is taken */
     SCRATCH_KIND = 2,
-    SCRATCH_LINE = 3,
+    SCRATCH_LINE = 3,   /* of an assertion */
     SCRATCH_MCAUSE = 4, /* 64-bit values: low word first */
-    SCRATCH_MEPC = 6,
+    SCRATCH_MEPC = 6,   /* or the caller of assert_failed() */
     SCRATCH_MTVAL = 8,
-    SCRATCH_FILE = 10,
+    SCRATCH_FILE = 10, /* the last characters of an assertion's file name,
+                        * padded with zeros */
     SCRATCH_FILE_WORDS = 5,
 
     KIND_ASSERT = 1,

@@ -9,7 +9,8 @@
 
 /* clang-format off */
 REG32(ECC_ID, 0x000)                 /* ro: "ECC" and version 1 */
-REG32(ECC_CTRL, 0x004)               /* rw, reset 0 */
+REG32(ECC_CTRL, 0x004)               /* rw, 0 after every reset: errors that
+                                      * raise the interrupt */
     FIELD(ECC_CTRL, IRQ_CORRECTED, 0, 1)
     FIELD(ECC_CTRL, IRQ_UNCORRECTED, 1, 1)
 REG32(ECC_STATUS, 0x008)             /* w1c; only power-on clears it */
@@ -25,10 +26,12 @@ REG32(ECC_UNCORRECTED_HI, 0x020)
 REG32(ECC_SCRUB_LO, 0x024)           /* rw: first byte of a range */
 REG32(ECC_SCRUB_HI, 0x028)
 REG32(ECC_SCRUB_LEN, 0x02c)          /* rw: bytes */
-REG32(ECC_SCRUB, 0x030)              /* wo */
-    FIELD(ECC_SCRUB, CORRECT, 0, 1)          /* write corrected words back */
+REG32(ECC_SCRUB, 0x030)              /* wo: does this with the range */
+    FIELD(ECC_SCRUB, CORRECT, 0, 1)          /* count and write back corrected
+                                              * words */
     FIELD(ECC_SCRUB, CLEAR, 1, 1)            /* zero words that are lost */
-    FIELD(ECC_SCRUB, CHECK, 2, 1)            /* read until a word is lost */
+    FIELD(ECC_SCRUB, CHECK, 2, 1)            /* read until a word is lost; its
+                                              * address is UNCORRECTED_LO/HI */
 /* clang-format on */
 
 enum {

@@ -28,7 +28,8 @@ REG32(MGMT_SIZES, 0x034)             /* rw: log2 of the rings' sizes */
 REG32(MGMT_DOORBELL, 0x038)          /* wo: OUT has grown, or IN has room */
 REG32(MGMT_IRQ_STATUS, 0x03c)        /* w1c */
     FIELD(MGMT_IRQ_STATUS, IN, 0, 1)         /* IN has new bytes */
-    FIELD(MGMT_IRQ_STATUS, ERROR, 1, 1)      /* disabled: an index was wrong */
+    FIELD(MGMT_IRQ_STATUS, ERROR, 1, 1)      /* disabled: an index was wrong, or
+                                              * memory is lost */
 REG32(MGMT_IRQ_ENABLE, 0x040)        /* rw, reset 0 */
 REG32(MGMT_TIME_LO, 0x044)           /* ro: virtual ns; latches TIME_HI */
 REG32(MGMT_TIME_HI, 0x048)           /* ro */

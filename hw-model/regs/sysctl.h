@@ -25,15 +25,19 @@ REG32(SYSCTL_RANDOM, 0x014)            /* ro: random, new at every read */
 REG32(SYSCTL_DRAM_MIB, 0x018)          /* ro */
 REG32(SYSCTL_HARTS, 0x01c)             /* ro: number of harts */
 REG32(SYSCTL_HART_ENTRY_LO, 0x020)     /* rw: start of parked harts that are */
-REG32(SYSCTL_HART_ENTRY_HI, 0x024)     /* woken by their MSIP */
+REG32(SYSCTL_HART_ENTRY_HI, 0x024)     /* woken by their MSIP; 0 after every
+                                        * reset */
 REG32(SYSCTL_KEY_STATUS, 0x040)        /* ro */
     FIELD(SYSCTL_KEY_STATUS, FUSED, 0, 1)      /* KEY0 to KEY7 are valid */
 REG32(SYSCTL_POWER, 0x044)             /* ro */
     FIELD(SYSCTL_POWER, BACKED, 0, 1)          /* there are capacitors */
     FIELD(SYSCTL_POWER, FAILING, 1, 1)         /* they supply the board */
-REG32(SYSCTL_POWER_BUDGET, 0x048)      /* ro: microseconds they can do so */
+REG32(SYSCTL_POWER_BUDGET, 0x048)      /* ro: microseconds they can do so; 0
+                                        * without capacitors */
 REG32(SYSCTL_POWER_DONE, 0x04c)        /* wo, 1: firmware needs no power */
-REG32(SYSCTL_KEY0, 0x060)              /* ro: the key for images, 8 words */
+REG32(SYSCTL_KEY0, 0x060)              /* ro: the key for images, 8 words, its
+                                        * first byte in the lowest bits; 0 if
+                                        * none is fused */
 REG32(SYSCTL_KEY7, 0x07c)
 REG32(SYSCTL_SCRATCH0, 0x080)          /* rw: 16 words; only power-on clears */
 REG32(SYSCTL_SCRATCH15, 0x0bc)
