@@ -448,13 +448,21 @@ struct part {
     uint32_t begin, end;
 };
 
+/* Whatever PLEN is, a PDU has its header. */
+static uint32_t sent_plen(const struct pdu_fill *fill)
+{
+    uint32_t hlen = MAX(fill->head[HLEN], (uint8_t)HEAD_LEN);
+
+    return MAX(get_le32(fill->head + PLEN), hlen);
+}
+
 /* @return the part in which the next byte is */
 static struct part find_part(const struct pdu_fill *fill)
 {
     const uint8_t *head = fill->head;
     uint8_t flags = head[TYPE] < TYPE_CAPSULE_CMD ? 0 : head[FLAGS];
     uint32_t hlen = MAX(head[HLEN], (uint8_t)HEAD_LEN);
-    uint32_t plen = MAX(get_le32(head + PLEN), hlen);
+    uint32_t plen = sent_plen(fill);
     uint32_t after =
         hlen + ((flags & FLAG_HEADER_DIGEST) != 0 ? (uint32_t)DIGEST_LEN : 0);
     uint32_t begin = MAX((uint32_t)head[PDO], after);
@@ -467,7 +475,7 @@ static struct part find_part(const struct pdu_fill *fill)
         return (struct part){PART_HEADER, 0, hlen};
     }
     if (fill->at < after) {
-        return (struct part){PART_DIGEST, hlen, after};
+        return (struct part){PART_DIGEST, hlen, MIN(after, plen)};
     }
     if ((flags & FLAG_DATA_DIGEST) == 0 || plen < begin + DIGEST_LEN) {
         return (struct part){PART_OTHER, after, plen};
@@ -498,7 +506,7 @@ void pdu_fill_digests(struct pdu_fill *fill, uint8_t *data, uint32_t len)
         fill->at += taken;
         data += taken;
         len -= taken;
-        if (fill->at >= HEAD_LEN && fill->at >= get_le32(fill->head + PLEN)) {
+        if (fill->at >= HEAD_LEN && fill->at >= sent_plen(fill)) {
             *fill = (struct pdu_fill){0};
         }
     }

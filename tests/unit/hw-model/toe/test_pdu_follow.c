@@ -648,6 +648,37 @@ static void test_digests_are_filled_in_wherever_sends_end(void **state)
     }
 }
 
+/* A fault rule may send such PDUs: their headers are as long as HLEN says, and
+ * a digest ends with the PDU, wherever SENDs end. */
+static void test_short_plen_of_what_is_sent_counts_the_header(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t *out = bed->stream;
+
+    for (uint32_t plen = 0; plen < 28; plen++) {
+        const uint32_t begin = MAX(plen, 24);
+
+        for (uint32_t step = 1; step < 60; step++) {
+            const uint32_t length = begin + 28;
+            struct pdu_fill fill = {0};
+
+            memset(out, 0, length);
+            for (uint32_t at = 0; at <= begin; at += begin) {
+                out[at] = 5; /* CapsuleResp */
+                out[at + 1] = HEADER_DIGEST;
+                out[at + 2] = 24;
+                put_le32(out + at + 4, at == 0 ? plen : 28);
+            }
+            for (uint32_t at = 0; at < length; at += step) {
+                pdu_fill_digests(&fill, out + at, MIN(step, length - at));
+            }
+            assert_int_equal(fill.at, 0);
+            assert_int_equal(get_le32(out + begin + 24),
+                             crc32c_update(0, out + begin, 24));
+        }
+    }
+}
+
 /* ---- Streams that chance has made, against what a plain reader makes of
  * them. */
 
