@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A Linux host by NVMe over TCP: discovery, digests, I/O, and RDMA beside it on one namespace."""
 
+import json
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import sanitizing
 import uart_dialogue
 
 import essd
@@ -89,10 +92,10 @@ PATHS = "--keep-alive-tmo=2 --reconnect-delay=1 --ctrl-loss-tmo=120"
 QUIET_FRAMES = 60       # at most so many come without I/O: keep-alive, acknowledgements
 
 
-def verified_load(job: Job, device: str) -> essd.Fio:
+def verified_load(job: Job, device: str, **options: object) -> essd.Fio:
     return essd.Fio(essd.Host(job.instance, job.host), device, rw="randrw", bsrange="4k-64k",
                     iodepth=8, size="16m", verify="crc32c", verify_fatal=1, verify_backlog=32,
-                    rate_iops=300)
+                    rate_iops=300, **options)
 
 
 def check_load(load: essd.Fio) -> None:
@@ -187,6 +190,51 @@ def test_io_survives_a_cable_that_is_out(tcp: Job, seconds: int, options: str) -
     assert max(frames_of(tcp)) > QUIET_FRAMES
     check_load(load)
     assert (what_the_host_has(tcp), what_the_drive_has(tcp)) == before
+
+
+@pytest.mark.long
+def test_verified_io_goes_on_after_a_power_cut(tcp: Job) -> None:
+    connect(tcp, 0, PATHS)
+    host, drive = essd.Host(tcp.instance, tcp.host), essd.Drive(tcp.instance, tcp.target)
+    before = what_the_host_has(tcp), what_the_drive_has(tcp)
+    load = verified_load(tcp, tcp.device(), sync=1)
+    time.sleep(2)
+    tcp.instance.ask("power-cut")
+    tcp.instance.ask("power-on")
+    host.wait_paths(drive, 1)
+    assert max(frames_of(tcp)) > QUIET_FRAMES
+    check_load(load)
+    assert (what_the_host_has(tcp), what_the_drive_has(tcp)) == before
+
+
+@pytest.mark.long
+def test_verified_io_goes_on_after_the_drive_was_saved_and_loaded(tcp: Job) -> None:
+    """The engine's connections end with a load; the host connects again."""
+    connect(tcp, 0, PATHS)
+    host, drive = essd.Host(tcp.instance, tcp.host), essd.Drive(tcp.instance, tcp.target)
+    before = what_the_host_has(tcp), what_the_drive_has(tcp)
+    load = verified_load(tcp, tcp.device())
+    for _ in range(2):
+        time.sleep(2)
+        tcp.instance.ask("save")
+        tcp.instance.ask("load")
+        host.wait_paths(drive, 1)
+    assert max(frames_of(tcp)) > QUIET_FRAMES
+    check_load(load)
+    assert (what_the_host_has(tcp), what_the_drive_has(tcp)) == before
+
+
+@pytest.mark.long
+def test_connect_all_connects_by_both_transports(tcp: Job) -> None:
+    expected = []
+    for transport, service in (("tcp", 8009), ("rdma", 4420)):
+        tcp.quiet(f"nvme connect-all -t {transport} -a {tcp.addresses[0]} -s {service}")
+        found = tcp.quiet("cd /sys/class/nvme; for one in nvme*; do "
+                          "echo $(cat $one/transport $one/address); done")
+        paths = re.findall(r"^(\w+) traddr=([^, ]+)", found, re.MULTILINE)
+        expected += [(transport, address) for address in tcp.addresses]
+        assert sorted(paths) == sorted(expected), found
+    assert len(tcp.namespaces()) == 1
 
 
 # ---- Parts of the target, which do not depend on the transport.
@@ -285,3 +333,89 @@ def test_hosts_of_both_transports_see_each_others_reservations(
         assert submit(tcp, holder, WRITE, 0, "old", last) == 0
         assert submit(tcp, holder, RELEASE, WRITE_EXCLUSIVE, KEY) == 0
         assert submit(tcp, other, WRITE, 0, "new", last) == 0
+
+
+# ---- Format, Sanitize, and many namespaces.
+
+BUSY = ("fio --name=busy --filename={device} --direct=1 --ioengine=libaio --bs=4k --iodepth=8 "
+        "--rw=randrw --time_based --runtime=600 --continue_on_error=all --minimal "
+        "> /dev/null 2>&1 & echo $! > /tmp/busy")
+
+
+@pytest.fixture
+def divided(tcp: Job) -> Iterator[Job]:
+    """The drive, whose namespaces are those of before after the test."""
+    flash = Path(tcp.instance.config.drive.flash)
+    before = flash.read_bytes()
+    yield tcp
+    steps.clean_host(tcp)
+    tcp.instance.ask("power-cut")
+    flash.write_bytes(before)
+    tcp.instance.ask("power-on")
+    steps.wait_target(tcp)
+
+
+@pytest.mark.long
+def test_format_and_sanitize_while_a_host_reads_and_writes(divided: Job) -> None:
+    job = divided
+    connect(job, 0, "-g -G")
+    device, controller = job.device(), job.controller()
+    before = what_the_host_has(job), what_the_drive_has(job)
+    job.quiet(BUSY.format(device=device))
+    try:
+        for _ in range(3):
+            job.quiet(f"nvme format {device} --lbaf=0 --ses=1 --force")
+        job.quiet(f"nvme sanitize {controller} --sanact=start-block-erase")
+        assert sanitizing.wait_sanitize(job) == sanitizing.DONE
+    finally:
+        job.quiet("kill $(cat /tmp/busy); wait; true")
+    assert (what_the_host_has(job), what_the_drive_has(job)) == before
+    job.quiet(f"nvme sanitize {controller} --sanact=start-block-erase")
+    assert sanitizing.wait_sanitize(job) == sanitizing.DONE
+    job.quiet(f"head -c 8M {device} | cmp -n 8388608 - /dev/zero")
+    job.quiet(FIO.format(device=device))
+
+
+def wait_namespaces(job: Job, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while len(found := job.namespaces()) != count:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.2)
+
+
+NAMESPACES = 128
+
+
+@pytest.mark.long
+def test_128_namespaces(divided: Job) -> None:
+    job = divided
+    connect(job, 0)
+    controller = job.controller()
+    found = json.loads(job.quiet(f"nvme id-ctrl {controller} -o json"))
+    job.quiet(f"nvme delete-ns {controller} --namespace-id=1")
+    job.quiet(f"set -e; for n in $(seq {NAMESPACES}); do nvme create-ns {controller} "
+              "--nsze=2048 --ncap=2048 --flbas=0 --nmic=1 > /tmp/said; "
+              f"nvme attach-ns {controller} --namespace-id=$n "
+              f"--controllers={found['cntlid']} > /tmp/said; done")
+    wait_namespaces(job, NAMESPACES)
+    refused = job.quiet(f"nvme create-ns {controller} --nsze=2048 --ncap=2048 --flbas=0 "
+                        "--nmic=1 2>&1", check=False)
+    assert "NVMe status" in refused, refused
+    job.quiet("nvme disconnect-all")
+    connect(job, 1, "-g -G")
+    wait_namespaces(job, NAMESPACES)
+    listed = json.loads(job.quiet("nvme list -o json"))
+    text = json.dumps(listed)
+    assert text.count('"NameSpace"') == NAMESPACES or text.count('"NSID"') == NAMESPACES, text
+    # By NSID: each gets bytes of its own, all of them at once.
+    devices = dict(zip(job.quiet("cat $(ls -d /sys/block/nvme*n*/nsid)").split(),
+                       job.quiet("ls -d /sys/block/nvme*n*").split(), strict=True))
+    some = [f"/dev/{Path(devices[str(nsid)]).name}" for nsid in (1, 2, 63, 64, 127, 128)]
+    jobs = " ".join(f"--name=j{i} --filename={device} --verify_pattern=0x{i + 1:02x}%o"
+                    for i, device in enumerate(some))
+    job.quiet("fio --direct=1 --ioengine=libaio --iodepth=8 --bs=4k --rw=randwrite --size=1m "
+              f"--verify=pattern --do_verify=1 --verify_fatal=1 {jobs} --minimal > /tmp/said")
+    for i, device in enumerate(some):
+        byte = job.quiet(f"dd if={device} bs=1 count=1 iflag=fullblock status=none "
+                         "| od -An -tu1")
+        assert int(byte) == i + 1, (device, byte)
