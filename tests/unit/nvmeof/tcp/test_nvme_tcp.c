@@ -856,7 +856,9 @@ static void test_a_host_may_close_at_any_time(void **state)
 static void test_a_peer_that_never_reads_is_ended(void **state)
 {
     struct world *w = *state;
+    struct host other = connect_host(w, 0, true);
     struct host host = connect_host(w, 0, true);
+    uint8_t data[64 * BLOCK] = {0};
 
     host.io.peer->is_deaf = true;
     for (uint16_t cid = 0; cid < 16; cid++) {
@@ -866,8 +868,12 @@ static void test_a_peer_that_never_reads_is_ended(void **state)
     }
     world_run(w, 5 * SECOND_US);
     assert_true(w->fake->buffers_out != 0);
+    for (uint16_t cid = 0; cid < 32; cid++) { /* others have buffers */
+        check_read(w, &other.io, 0, data, 64, cid);
+    }
     world_run(w, 8 * SECOND_US);
     assert_true(host.io.peer->is_ended);
+    assert_false(other.io.peer->is_ended);
     assert_int_equal(w->fake->buffers_out, 0);
     assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_SILENT), 1);
 }
