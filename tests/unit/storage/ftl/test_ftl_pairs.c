@@ -15,7 +15,8 @@
  * A failure prints the identifier of its run.  FTL_RUN repeats this run.
  * Otherwise, all pairs of faults of small shapes are run (FTL_SHAPES of them,
  * with FTL_POSITIONS positions of each fault),
- * and FTL_RUNS random ones, from number FTL_FIRST on.
+ * and FTL_RUNS random ones, from number FTL_FIRST on; and FTL_FULL_RUNS of
+ * arrays whose capacity is in use.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -42,6 +43,7 @@ enum {
     REFUSALS = 12,       /* requests that a full disk refuses */
     EVENTS_MAX = 400000, /* of a run: more means that it does not end */
     LOSSES_MAX = 8,
+    FULL_SHAPES = 1000000000,
     /* Makes the seed of a run, and is as large as ever, so that runs keep their
      * identifiers. */
     SEED_KINDS = 13,
@@ -277,7 +279,11 @@ static const struct part parts[] = {
     {"mlc2d", 2, 4, 2},
 };
 
-/* Shapes with small numbers are small; all have parity. */
+/*
+ * Shapes with small numbers are small; all have parity.  Those from FULL_SHAPES
+ * on are small, too, and all of their capacity is in use, so that garbage
+ * collection never rests.
+ */
 static struct bed_config draw_shape(uint64_t number)
 {
     struct bed_config config = {.seed = number};
@@ -308,6 +314,12 @@ static struct bed_config draw_shape(uint64_t number)
     config.buffer_units = (uint16_t)(row_units * 3);
     config.checkpoint_superblocks =
         number % 2 == 0 ? 0 : (uint16_t)(1 + random_next(&random) % 4);
+    if (number >= FULL_SHAPES) {
+        config.geometry.dies = (uint8_t)(3 + random_next(&random) % 2);
+        config.geometry.wordlines = (uint16_t)(2 + random_next(&random) % 2);
+        config.geometry.blocks = FTL_RESERVE + 5;
+        config.logical_units = 0;
+    }
     if (!is_small) {
         config.is_greedy = random_next(&random) % 4 == 0;
         config.erases_early = random_next(&random) % 2 == 0;
@@ -1198,17 +1210,11 @@ static struct fault draw_fault(uint64_t *random)
     return fault;
 }
 
-static void test_random_pairs_and_triples_of_faults(void **state)
+static void run_random_plans(uint64_t first, uint64_t runs)
 {
     enum { OF_SHAPE = 60 }; /* runs */
-    uint64_t first = bed_setting("FTL_FIRST", 1);
-    uint64_t runs = bed_setting("FTL_RUNS", 60);
     struct image image = {0};
 
-    (void)state;
-    if (getenv("FTL_RUN") != NULL) {
-        return;
-    }
     for (uint64_t i = 0; i < runs; i++) {
         uint64_t shape = 1000 + first + i / OF_SHAPE;
         uint64_t random = random_mix((first + i / OF_SHAPE) << 20 | i);
@@ -1225,6 +1231,24 @@ static void test_random_pairs_and_triples_of_faults(void **state)
     }
     free_image(&image);
     print_totals();
+}
+
+static void test_random_pairs_and_triples_of_faults(void **state)
+{
+    (void)state;
+    if (getenv("FTL_RUN") == NULL) {
+        run_random_plans(bed_setting("FTL_FIRST", 1),
+                         bed_setting("FTL_RUNS", 60));
+    }
+}
+
+static void test_random_faults_of_full_arrays(void **state)
+{
+    (void)state;
+    if (getenv("FTL_RUN") == NULL) {
+        run_random_plans(FULL_SHAPES + bed_setting("FTL_FIRST", 1),
+                         bed_setting("FTL_FULL_RUNS", 60));
+    }
 }
 
 static void run_id_of(const char *text)
