@@ -99,15 +99,16 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
 /* When the buffer is left alone, it is programmed. */
 static void force_idle_buffer(struct ftl *ftl, uint64_t *deadline_us)
 {
-    uint64_t due_us = ftl->last_accept_us + ftl->config.idle_us;
+    uint64_t due_us = ftl->buffer.last_accept_us + ftl->config.idle_us;
 
-    if (ftl->waiting[FTL_POOL_HOST].count + ftl->waiting[FTL_POOL_TRIM].count ==
+    if (ftl->buffer.waiting[FTL_POOL_HOST].count +
+                ftl->buffer.waiting[FTL_POOL_TRIM].count ==
             0 ||
-        ftl->forced == ftl->accepted) {
+        ftl->buffer.forced == ftl->buffer.accepted) {
         return;
     }
     if (ftl->now_us >= due_us) {
-        ftl->forced = ftl->accepted;
+        ftl->buffer.forced = ftl->buffer.accepted;
     } else {
         *deadline_us = MIN(*deadline_us, due_us);
     }
@@ -240,7 +241,8 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
 
 bool ftl_is_flushed(const struct ftl *ftl)
 {
-    return !ftl_is_adopting(ftl) && ftl_slot_is_durable(ftl, ftl->accepted);
+    return !ftl_is_adopting(ftl) &&
+           ftl_slot_is_durable(&ftl->buffer, ftl->buffer.accepted);
 }
 
 uint32_t ftl_operations(const struct ftl *ftl, uint32_t *all)

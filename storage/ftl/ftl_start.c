@@ -76,10 +76,10 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(&used, health_changed, (size_t)ftl->health_pages);
     CARVE(&used, wear, (size_t)layout->superblocks);
     CARVE(&used, superblocks, (size_t)layout->superblocks);
-    CARVE(&used, slots, (size_t)ftl->num_slots);
+    CARVE(&used, buffer.slots, (size_t)ftl->buffer.num_slots);
     CARVE(&used, pad, (size_t)FTL_UNIT_DATA);
-    CARVE(&used, wait_links, (size_t)ftl->num_slots);
-    CARVE(&used, dirty_links, (size_t)ftl->num_slots);
+    CARVE(&used, buffer.wait_links, (size_t)ftl->buffer.num_slots);
+    CARVE(&used, buffer.dirty_links, (size_t)ftl->buffer.num_slots);
     CARVE(&used, ops.requests, (size_t)config->num_requests);
     CARVE(&used, ops.request_links, (size_t)config->num_requests);
     CARVE(&used, io.ops, (size_t)config->num_ops);
@@ -129,7 +129,7 @@ static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
     ftl->ops.kept_requests = MIN(config->num_requests / 2U,
                                  (uint32_t)FTL_STREAMS * config->geometry.dies +
                                      (uint32_t)FTL_CHECKPOINT_ROWS);
-    return ftl->num_slots < FTL_LIST_END &&
+    return ftl->buffer.num_slots < FTL_LIST_END &&
            config->num_requests < FTL_LIST_END &&
            config->num_ops < FTL_LIST_END;
 }

@@ -48,7 +48,6 @@ struct ftl {
     bool has_work;
     bool is_calm;
     uint64_t wake_us;
-    uint64_t last_accept_us;
 
     uint32_t entries; /* of the map: logical units, then pages */
     uint32_t trim_pages;
@@ -81,33 +80,15 @@ struct ftl {
     uint64_t next_row_number;
     struct ftl_hold hold;
 
-    uint32_t num_slots;
-    struct ftl_slot *slots;
-    uint8_t *data; /* of buffers: 4096 bytes each */
-    uint8_t *meta; /* 64 bytes each */
     struct ftl_keep keep;
     struct ftl_power power;
     struct ftl_adopted adopted;
     uint8_t *pad; /* data of a unit that fills a row */
-    struct ftl_link *wait_links;
-    struct ftl_link *dirty_links;
-    struct ftl_list free_slots[FTL_POOLS];
-    struct ftl_list waiting[FTL_POOLS];
-    /* Slots that are not durable, in the order of `accepted`. */
-    struct ftl_list dirty[FTL_POOLS];
     /* Slots of the write buffer whose contents are complete after the next
      * ftl_memory_run(), which then calls ftl_keep_accept() for them. */
     uint16_t filled[FTL_FILLED];
     uint32_t num_filled;
-    uint64_t accepted; /* writes and trims */
-    uint64_t forced;   /* what was accepted up to this does not wait for more
-                        * until its row is full */
-    uint64_t flushed;  /* a host's request has waited for what is up to this */
-    uint32_t flush;    /* media_io.number of this request */
-
-    uint64_t urgent; /* what was accepted up to this may have been in a row
-                      * that failed: it may use one more superblock */
-
+    struct ftl_buffer buffer;
     struct ftl_ops ops;
 
     struct ftl_io io;

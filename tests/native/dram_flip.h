@@ -69,8 +69,8 @@ static inline void flip_at(bool (*is_stage)(uint64_t *addr, uint64_t len),
 
 static inline bool is_in_slots(uint64_t addr)
 {
-    return addr - addr_of(drive_ftl()->data) <
-           (uint64_t)drive_ftl()->num_slots * FTL_UNIT_DATA;
+    return addr - addr_of(drive_ftl()->buffer.data) <
+           (uint64_t)drive_ftl()->buffer.num_slots * FTL_UNIT_DATA;
 }
 
 static inline bool is_list(uint64_t addr, uint64_t len)

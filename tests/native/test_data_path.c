@@ -147,9 +147,10 @@ static bool is_slot_of_state(uint64_t addr, uint64_t len, uint8_t pool,
         bed.drive->drive.nand.seam.moves.count != 0) {
         return false;
     }
-    for (uint16_t i = 0; i < ftl->num_slots; i++) {
-        if (addr_of(ftl_slot_data(ftl, i)) == addr) {
-            return ftl->slots[i].pool == pool && ftl->slots[i].state == state;
+    for (uint16_t i = 0; i < ftl->buffer.num_slots; i++) {
+        if (addr_of(ftl_slot_data(&ftl->buffer, i)) == addr) {
+            return ftl->buffer.slots[i].pool == pool &&
+                   ftl->buffer.slots[i].state == state;
         }
     }
     return false;
@@ -173,7 +174,8 @@ static void flip_slot(uint32_t offset, uint64_t bits)
     assert_true(ftl_is_in_slot(entry));
     assert_true(hw_ecc_inject(
         drive_ecc(),
-        addr_of(ftl_slot_data(drive_ftl(), (uint16_t)entry)) + offset, bits));
+        addr_of(ftl_slot_data(&drive_ftl()->buffer, (uint16_t)entry)) + offset,
+        bits));
 }
 
 /* ---- The buffer in which the RNIC places payloads. */
@@ -279,11 +281,11 @@ static void test_a_word_that_is_lost_while_a_row_is_made_is_never_good(
 /* A word of a buffer that nobody uses may be wrong when it is used again. */
 static void test_a_write_replaces_a_word_that_was_lost_before(void **state)
 {
-    uint16_t slot = drive_ftl()->free_slots[FTL_POOL_HOST].head;
+    uint16_t slot = drive_ftl()->buffer.free_slots[FTL_POOL_HOST].head;
 
     (void)state;
-    assert_true(hw_ecc_inject(drive_ecc(),
-                              addr_of(ftl_slot_data(drive_ftl(), slot)), TWO));
+    assert_true(hw_ecc_inject(
+        drive_ecc(), addr_of(ftl_slot_data(&drive_ftl()->buffer, slot)), TWO));
     assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
     assert_int_equal(drive_ftl()->map[LBA / UNIT_BLOCKS], FTL_IN_SLOT | slot);
     assert_false(hw_ecc_has_errors(drive_ecc()));
@@ -299,7 +301,7 @@ static void patrol_slot(void)
     uint32_t entry = drive_ftl()->map[LBA / UNIT_BLOCKS];
 
     memory->patrol_addr =
-        (addr_of(ftl_slot_data(drive_ftl(), (uint16_t)entry)) -
+        (addr_of(ftl_slot_data(&drive_ftl()->buffer, (uint16_t)entry)) -
          memory->config.dram_base) &
         ~UINT64_C(4095);
     memory->patrol_us = 0;
@@ -335,9 +337,9 @@ static void test_the_patrol_marks_a_lost_block_of_the_write_buffer(void **state)
 /* The patrol leaves a word alone if the buffer has no contents that wait. */
 static void test_the_patrol_marks_nothing_in_a_free_buffer(void **state)
 {
-    uint16_t slot = drive_ftl()->free_slots[FTL_POOL_HOST].head;
+    uint16_t slot = drive_ftl()->buffer.free_slots[FTL_POOL_HOST].head;
     struct memory_check *memory = &bed.drive->drive.memory;
-    uint64_t addr = addr_of(ftl_slot_data(drive_ftl(), slot));
+    uint64_t addr = addr_of(ftl_slot_data(&drive_ftl()->buffer, slot));
 
     (void)state;
     assert_true(hw_ecc_inject(drive_ecc(), addr, TWO));
@@ -1305,9 +1307,10 @@ static const void *find_description(unsigned int part, unsigned int copy)
     const void *parts[] = {
         &keep->trims[copy][0],
         keep->heads + (size_t)copy * FTL_KEEP_HEAD_LEN,
-        &keep->entries[copy][ftl_is_in_slot(entry)
-                                 ? drive_ftl()->slots[(uint16_t)entry].buffer
-                                 : 0],
+        &keep->entries[copy]
+                      [ftl_is_in_slot(entry)
+                           ? drive_ftl()->buffer.slots[(uint16_t)entry].buffer
+                           : 0],
     };
 
     return parts[part];

@@ -297,7 +297,7 @@ static void lose_word(uint64_t lba, uint32_t block)
     const uint8_t *data;
 
     assert_true(ftl_is_in_slot(entry));
-    data = ftl_slot_data(nand->ftl, (uint16_t)entry);
+    data = ftl_slot_data(&nand->ftl->buffer, (uint16_t)entry);
     assert_true(hw_ecc_inject(
         &bed.drive->machine.ecc,
         (uintptr_t)data + nand->seam.moves.addr_offset + block * BED_BLOCK, 3));

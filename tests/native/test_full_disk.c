@@ -267,7 +267,7 @@ static void expect_recovery(void)
 {
     empty_disk();
     pass_time(S_NS);
-    assert_int_equal(drive_ftl()->dirty[FTL_POOL_HOST].count, 0);
+    assert_int_equal(drive_ftl()->buffer.dirty[FTL_POOL_HOST].count, 0);
     assert_int_equal(bed_critical_warning(&bed), 0);
     assert_int_equal(count_lines(FOUND), 1);
     assert_int_equal(flush_namespace(), 0);

@@ -425,7 +425,7 @@ static bool is_buffer_full(void *ctx)
     const struct ftl *ftl = bed.drive->drive.nand.ftl;
 
     (void)ctx;
-    return ftl->free_slots[FTL_POOL_HOST].count < CHUNK_UNITS;
+    return ftl->buffer.free_slots[FTL_POOL_HOST].count < CHUNK_UNITS;
 }
 
 /* Write chunks from `first` on until the buffer is full. @return the next one

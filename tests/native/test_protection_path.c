@@ -56,13 +56,13 @@ static uint16_t slot_of(uint32_t lba)
 
 static uint8_t *slot_data(uint32_t lba)
 {
-    return ftl_slot_data(drive_ftl(), slot_of(lba)) +
+    return ftl_slot_data(&drive_ftl()->buffer, slot_of(lba)) +
            (uint64_t)lba * block_bytes % FTL_UNIT_DATA;
 }
 
 static uint8_t *slot_meta(uint32_t lba)
 {
-    return ftl_slot_meta(drive_ftl(), slot_of(lba)) +
+    return ftl_slot_meta(&drive_ftl()->buffer, slot_of(lba)) +
            (uint64_t)lba * block_bytes % FTL_UNIT_DATA / block_bytes *
                T10_PI_LEN;
 }
@@ -119,8 +119,8 @@ static struct {
 
 static bool is_in_meta(uint64_t addr)
 {
-    return addr - addr_of(drive_ftl()->meta) <
-           (uint64_t)drive_ftl()->num_slots * FTL_UNIT_META;
+    return addr - addr_of(drive_ftl()->buffer.meta) <
+           (uint64_t)drive_ftl()->buffer.num_slots * FTL_UNIT_META;
 }
 
 static bool is_in_requests(uint64_t addr)
@@ -338,7 +338,7 @@ static bool is_programming(void *ctx)
 
     (void)ctx;
     return ftl_is_in_slot(entry) &&
-           ftl->slots[(uint16_t)entry].state == FTL_SLOT_PROGRAMMING;
+           ftl->buffer.slots[(uint16_t)entry].state == FTL_SLOT_PROGRAMMING;
 }
 
 static const struct bed realtime_bed = {.mtu_bytes = 1500,

@@ -199,7 +199,7 @@ static void place_spare(struct ftl *ftl)
         unused = find_unused_buffer(ftl);
     }
     if (unused != last) {
-        ftl->slots[unused].buffer = last;
+        ftl->buffer.slots[unused].buffer = last;
         ftl->keep.spare = unused;
     }
 }
@@ -207,8 +207,8 @@ static void place_spare(struct ftl *ftl)
 /* Another slot has contents of the same unit already: keep the newer ones. */
 static void resolve_two(struct ftl *ftl, uint16_t index, uint16_t other)
 {
-    struct ftl_slot *slot = &ftl->slots[index];
-    struct ftl_slot *first = &ftl->slots[other];
+    struct ftl_slot *slot = &ftl->buffer.slots[index];
+    struct ftl_slot *first = &ftl->buffer.slots[other];
     uint16_t buffer = slot->buffer;
 
     if (ftl->keep.entries[0][buffer].sequence >
@@ -223,7 +223,7 @@ static void resolve_two(struct ftl *ftl, uint16_t index, uint16_t other)
 /* Put the contents of an entry into the slot that has the entry's buffer. */
 static void adopt_slot(struct ftl *ftl, uint16_t index)
 {
-    uint16_t buffer = ftl->slots[index].buffer;
+    uint16_t buffer = ftl->buffer.slots[index].buffer;
     const struct ftl_keep_entry *entry = &ftl->keep.entries[0][buffer];
     uint32_t number = ftl_keep_number(entry);
     uint8_t marks = ftl_keep_marks(entry);
@@ -234,8 +234,8 @@ static void adopt_slot(struct ftl *ftl, uint16_t index)
         resolve_two(ftl, index, (uint16_t)at);
         return;
     }
-    ftl_list_remove(&ftl->free_slots[FTL_POOL_HOST], index);
-    ftl->slots[index] = (struct ftl_slot){
+    ftl_list_remove(&ftl->buffer.free_slots[FTL_POOL_HOST], index);
+    ftl->buffer.slots[index] = (struct ftl_slot){
         .pool = FTL_POOL_HOST,
         .buffer = buffer,
         .follows = FTL_LIST_END,
@@ -252,7 +252,7 @@ static void adopt_entries(struct ftl *ftl)
     check_entries(ftl);
     place_spare(ftl);
     for (uint16_t i = 0; i < ftl->config.buffer_units; i++) {
-        if (ftl->keep.entries[0][ftl->slots[i].buffer].check != 0) {
+        if (ftl->keep.entries[0][ftl->buffer.slots[i].buffer].check != 0) {
             adopt_slot(ftl, i);
         }
     }

@@ -95,7 +95,7 @@ void ftl_capacity_record(struct ftl *ftl)
 bool ftl_capacity_step(struct ftl *ftl)
 {
     if (!ftl->records_capacity || ftl->health_changes != 0 ||
-        ftl->dirty[FTL_POOL_TRIM].count != 0) {
+        ftl->buffer.dirty[FTL_POOL_TRIM].count != 0) {
         return false;
     }
     ftl->records_capacity = false;

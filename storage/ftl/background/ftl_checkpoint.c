@@ -282,8 +282,8 @@ static bool step_drain(struct ftl *ftl)
         checkpoint->is_last = false;
         return true;
     }
-    if (ftl->dirty[FTL_POOL_TRIM].count != 0) {
-        ftl->forced = ftl->accepted;
+    if (ftl->buffer.dirty[FTL_POOL_TRIM].count != 0) {
+        ftl->buffer.forced = ftl->buffer.accepted;
         return false;
     }
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
@@ -295,7 +295,7 @@ static bool step_drain(struct ftl *ftl)
         return false;
     }
     checkpoint->is_final = checkpoint->is_last &&
-                           ftl->dirty[FTL_POOL_HOST].count == 0 &&
+                           ftl->buffer.dirty[FTL_POOL_HOST].count == 0 &&
                            (ftl->config.boot != 0 || ftl->power.has_proof);
     checkpoint->is_last = false;
     checkpoint->next = ftl_superblock_take(ftl);
@@ -362,7 +362,8 @@ bool ftl_checkpoint_holds_rows(const struct ftl *ftl)
 {
     return ftl->checkpoint.state == FTL_CHECKPOINT_WRITING ||
            (ftl->checkpoint.state == FTL_CHECKPOINT_DRAINING &&
-            ftl->dirty[FTL_POOL_TRIM].count == 0 && !is_stream_ending(ftl));
+            ftl->buffer.dirty[FTL_POOL_TRIM].count == 0 &&
+            !is_stream_ending(ftl));
 }
 
 /*
@@ -378,7 +379,7 @@ static bool is_still_needed(struct ftl *ftl, bool *is_known)
     uint32_t end =
         *i + MIN(ftl->config.logical_units - *i, (uint32_t)FTL_TURN_ITEMS);
 
-    if (ftl->dirty[FTL_POOL_TRIM].count != 0) {
+    if (ftl->buffer.dirty[FTL_POOL_TRIM].count != 0) {
         return true;
     }
     for (; *i < end; ++*i) {

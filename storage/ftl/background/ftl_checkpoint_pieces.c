@@ -112,7 +112,7 @@ static bool is_header_good(const struct ftl *ftl, const uint8_t *from,
 
 uint32_t ftl_checkpoint_place(const struct ftl *ftl, uint32_t entry)
 {
-    return ftl_is_in_slot(entry) ? ftl->slots[(uint16_t)entry].old_place
+    return ftl_is_in_slot(entry) ? ftl->buffer.slots[(uint16_t)entry].old_place
                                  : entry;
 }
 

@@ -365,10 +365,10 @@ void ftl_collect_stop(struct ftl *ftl)
 {
     uint16_t index;
 
-    while ((index = ftl_list_pop(&ftl->waiting[FTL_POOL_MOVE])) !=
+    while ((index = ftl_list_pop(&ftl->buffer.waiting[FTL_POOL_MOVE])) !=
                FTL_LIST_END ||
            (index = ftl_list_pop(&ftl->collection.lost)) != FTL_LIST_END) {
-        ftl_slot_free(ftl, index);
+        ftl_slot_free(&ftl->buffer, index);
     }
     ftl->collection = (struct ftl_collection){
         .victim = FTL_NOWHERE,
@@ -377,14 +377,14 @@ void ftl_collect_stop(struct ftl *ftl)
         .num_due = ftl->collection.num_due,
         .has_emptied = true,
     };
-    ftl_list_init(&ftl->collection.lost, ftl->wait_links);
+    ftl_list_init(&ftl->collection.lost, ftl->buffer.wait_links);
 }
 
 /* Whether the units of the victim that have been read, or the trims for which
  * it waits, cannot be programmed because no superblock is free for them. */
 static bool victim_waits_for_space(const struct ftl *ftl)
 {
-    return (ftl->waiting[FTL_POOL_MOVE].count != 0 ||
+    return (ftl->buffer.waiting[FTL_POOL_MOVE].count != 0 ||
             ftl_victim_waits_for_trims(ftl)) &&
            ftl->streams[FTL_STREAM_MOVE].superblock == FTL_NOWHERE &&
            ftl->free_superblocks <= FTL_MOVE_LEAVES_FREE;
@@ -415,7 +415,7 @@ static bool give_up_victim(struct ftl *ftl)
 
     if (ftl->state != FTL_READY || collection->victim == FTL_NOWHERE ||
         collection->reads != 0 ||
-        collection->slots != ftl->waiting[FTL_POOL_MOVE].count ||
+        collection->slots != ftl->buffer.waiting[FTL_POOL_MOVE].count ||
         ftl->superblocks[collection->victim].state != FTL_SUPERBLOCK_CLOSED) {
         return false;
     }

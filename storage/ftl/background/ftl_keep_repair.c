@@ -116,7 +116,7 @@ static void emit_head(const struct ftl *ftl, uint8_t *head)
     put_le64(head + HEAD_GENERATION, ftl->keep.generation);
     put_le32(head + HEAD_UNITS, ftl->config.logical_units);
     put_le32(head + HEAD_BUFFERS, ftl->config.buffer_units);
-    put_le32(head + HEAD_SLOTS, ftl->num_slots);
+    put_le32(head + HEAD_SLOTS, ftl->buffer.num_slots);
     put_le32(head + HEAD_CRC, crc32_update(0, head + HEAD_GENERATION,
                                            HEAD_BOOT - HEAD_GENERATION));
 }

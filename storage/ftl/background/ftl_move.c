@@ -25,7 +25,7 @@ bool ftl_collect_read_row(struct ftl *ftl)
         ftl_place(&ftl->layout, collection->victim, collection->next_row, 0);
     struct ftl_request *request = NULL;
 
-    if (ftl->free_slots[FTL_POOL_MOVE].count < ftl->layout.row_units ||
+    if (ftl->buffer.free_slots[FTL_POOL_MOVE].count < ftl->layout.row_units ||
         ftl->ops.free_requests.count == 0) {
         return false;
     }
@@ -39,15 +39,15 @@ bool ftl_collect_read_row(struct ftl *ftl)
             request = ftl_request_take(&ftl->ops, FTL_REQUEST_MOVE);
             ASSERT(request != NULL);
         }
-        slot = ftl_slot_take(ftl, FTL_POOL_MOVE, 0);
+        slot = ftl_slot_take(&ftl->buffer, FTL_POOL_MOVE, 0);
         ASSERT(slot != FTL_LIST_END);
-        ftl->slots[slot].state = FTL_SLOT_FILLING;
-        ftl->slots[slot].old_place = first + i;
+        ftl->buffer.slots[slot].state = FTL_SLOT_FILLING;
+        ftl->buffer.slots[slot].old_place = first + i;
         request->slots[request->flash.num_units] = slot;
         ftl_request_add(&ftl->layout, request, first + i,
                         &(struct ftl_flash_unit){
-                            .data = ftl_slot_data(ftl, slot),
-                            .meta = ftl_slot_meta(ftl, slot),
+                            .data = ftl_slot_data(&ftl->buffer, slot),
+                            .meta = ftl_slot_meta(&ftl->buffer, slot),
                             .system = request->system[request->flash.num_units],
                             .length = FTL_UNIT_DATA,
                         });
@@ -69,15 +69,15 @@ bool ftl_collect_read_row(struct ftl *ftl)
 /* A slot of a unit that is moved waits for a row. */
 static void await_row(struct ftl *ftl, uint16_t index)
 {
-    ftl->slots[index].state = FTL_SLOT_WAITING;
-    ftl_list_append(&ftl->waiting[FTL_POOL_MOVE], index);
+    ftl->buffer.slots[index].state = FTL_SLOT_WAITING;
+    ftl_list_append(&ftl->buffer.waiting[FTL_POOL_MOVE], index);
 }
 
 /* Take over what the system bytes of a unit say.  @return false when they are
  * not those of a unit that belongs to this place */
 static bool take_system(struct ftl *ftl, uint16_t index, const uint8_t *bytes)
 {
-    struct ftl_slot *slot = &ftl->slots[index];
+    struct ftl_slot *slot = &ftl->buffer.slots[index];
     struct ftl_system system;
     uint32_t first = 0, end = ftl->config.logical_units;
 
@@ -124,21 +124,22 @@ static void find_later(struct ftl_collection *collection, uint16_t index)
  */
 static bool give_up_unit(struct ftl *ftl, uint16_t index, uint32_t number)
 {
-    struct ftl_slot *slot = &ftl->slots[index];
+    struct ftl_slot *slot = &ftl->buffer.slots[index];
 
     if (number >= ftl->config.logical_units) {
         /* DRAM has the contents of the page: write the page again. */
         uint16_t page = ftl_page_touch(ftl, number);
 
-        ftl->forced = page != FTL_LIST_END ? ftl->accepted : ftl->forced;
+        ftl->buffer.forced =
+            page != FTL_LIST_END ? ftl->buffer.accepted : ftl->buffer.forced;
         return false;
     }
     slot->number = number;
     slot->version = ftl->next_row_number - 1;
     slot->attempt = 0;
     slot->is_lost = true;
-    memset(ftl_slot_data(ftl, index), 0, FTL_UNIT_DATA);
-    memset(ftl_slot_meta(ftl, index), 0xff, FTL_UNIT_META);
+    memset(ftl_slot_data(&ftl->buffer, index), 0, FTL_UNIT_DATA);
+    memset(ftl_slot_meta(&ftl->buffer, index), 0xff, FTL_UNIT_META);
     ftl->counters.lost_units++;
     await_row(ftl, index);
     return true;
@@ -151,7 +152,7 @@ static bool give_up_unit(struct ftl *ftl, uint16_t index, uint32_t number)
  */
 static void refuse_unit(struct ftl *ftl, uint16_t index, bool is_lost)
 {
-    struct ftl_slot *slot = &ftl->slots[index];
+    struct ftl_slot *slot = &ftl->buffer.slots[index];
     struct ftl_superblock *superblock =
         &ftl->superblocks[ftl_place_superblock(&ftl->layout, slot->old_place)];
 
@@ -168,13 +169,13 @@ static void refuse_unit(struct ftl *ftl, uint16_t index, bool is_lost)
         }
     }
     ftl->collection.slots--;
-    ftl_slot_free(ftl, index);
+    ftl_slot_free(&ftl->buffer, index);
 }
 
 /* A unit is not given up now: try again later, if it is still needed. */
 static void keep_unit(struct ftl *ftl, uint16_t index)
 {
-    uint32_t place = ftl->slots[index].old_place;
+    uint32_t place = ftl->buffer.slots[index].old_place;
 
     ftl->superblocks[ftl_place_superblock(&ftl->layout, place)].is_stuck |=
         ftl_map_is_valid(ftl, place);
@@ -187,7 +188,8 @@ static uint16_t find_lost(const struct ftl *ftl, uint32_t place)
     const struct ftl_list *lost = &ftl->collection.lost;
     uint16_t index = lost->head;
 
-    while (index != FTL_LIST_END && ftl->slots[index].old_place != place) {
+    while (index != FTL_LIST_END &&
+           ftl->buffer.slots[index].old_place != place) {
         index = lost->links[index].next;
     }
     return index;
@@ -249,7 +251,7 @@ bool ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
 
         if (status == FTL_FLASH_OK &&
             request->units[i].status == FTL_UNIT_GOOD &&
-            ftl_map_is_valid(ftl, ftl->slots[slot].old_place) &&
+            ftl_map_is_valid(ftl, ftl->buffer.slots[slot].old_place) &&
             take_system(ftl, slot, request->system[i])) {
             ftl->collection.has_read = true;
             await_row(ftl, slot);

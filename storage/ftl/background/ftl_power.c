@@ -89,21 +89,22 @@ static bool is_buffer_saved(const struct ftl *ftl)
 {
     return ftl->ops.free_requests.count == ftl->config.num_requests &&
            ftl->streams[FTL_STREAM_MOVE].accumulator == NULL &&
-           !ftl_is_adopting(ftl) && ftl->dirty[FTL_POOL_HOST].count == 0 &&
-           ftl->dirty[FTL_POOL_TRIM].count == 0;
+           !ftl_is_adopting(ftl) &&
+           ftl->buffer.dirty[FTL_POOL_HOST].count == 0 &&
+           ftl->buffer.dirty[FTL_POOL_TRIM].count == 0;
 }
 
 /* Whether all that hosts have written or trimmed is on flash.  Pages with
  * health and wear may be missing. */
 static bool is_hosts_data_saved(const struct ftl *ftl)
 {
-    const struct ftl_list *pages = &ftl->dirty[FTL_POOL_TRIM];
-    bool is_saved = ftl->dirty[FTL_POOL_HOST].count == 0;
+    const struct ftl_list *pages = &ftl->buffer.dirty[FTL_POOL_TRIM];
+    bool is_saved = ftl->buffer.dirty[FTL_POOL_HOST].count == 0;
 
     for (uint16_t i = pages->head; i != FTL_LIST_END;
          i = pages->links[i].next) {
-        is_saved &=
-            ftl->slots[i].number >= ftl->config.logical_units + ftl->trim_pages;
+        is_saved &= ftl->buffer.slots[i].number >=
+                    ftl->config.logical_units + ftl->trim_pages;
     }
     return is_saved;
 }
@@ -173,7 +174,7 @@ bool ftl_power_step(struct ftl *ftl)
     any = ftl_keep_step(ftl);
     switch ((enum ftl_power_phase)ftl->power.phase) {
     case FTL_POWER_SAVES:
-        ftl->forced = ftl->accepted;
+        ftl->buffer.forced = ftl->buffer.accepted;
         any |= ftl_row_save(ftl);
         if (is_buffer_saved(ftl)) {
             ftl->power.phase = FTL_POWER_MARKS;

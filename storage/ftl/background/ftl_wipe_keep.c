@@ -36,8 +36,8 @@ static uint32_t page_place(const struct ftl *ftl, uint32_t entry)
     if (!ftl_is_in_slot(entry)) {
         return entry;
     }
-    return (uint16_t)entry < ftl->num_slots
-               ? ftl->slots[(uint16_t)entry].old_place
+    return (uint16_t)entry < ftl->buffer.num_slots
+               ? ftl->buffer.slots[(uint16_t)entry].old_place
                : FTL_NOWHERE;
 }
 
@@ -74,13 +74,14 @@ uint32_t ftl_wipe_find_keeper(const struct ftl *ftl, uint32_t first)
 static void emit_page(struct ftl *ftl, uint32_t page, uint16_t slot)
 {
     if (page < ftl->health_pages) {
-        ftl_health_emit(ftl, page, ftl_slot_data(ftl, slot),
-                        ftl_slot_meta(ftl, slot));
+        ftl_health_emit(ftl, page, ftl_slot_data(&ftl->buffer, slot),
+                        ftl_slot_meta(&ftl->buffer, slot));
     } else {
-        ftl_wear_emit(ftl, page - ftl->health_pages, ftl_slot_data(ftl, slot),
-                      ftl_slot_meta(ftl, slot));
+        ftl_wear_emit(ftl, page - ftl->health_pages,
+                      ftl_slot_data(&ftl->buffer, slot),
+                      ftl_slot_meta(&ftl->buffer, slot));
     }
-    ftl_capacity_emit(ftl, ftl_slot_meta(ftl, slot));
+    ftl_capacity_emit(ftl, ftl_slot_meta(&ftl->buffer, slot));
 }
 
 /* Fill in the unit `index` of a row: the next page, the marker, or padding. */
@@ -100,8 +101,8 @@ static void add_page(struct ftl *ftl, struct ftl_request *request,
         wipe->pages_in_flight++;
     } else if (page < count_pages(ftl)) {
         emit_page(ftl, page, slot);
-        unit.data = ftl_slot_data(ftl, slot);
-        unit.meta = ftl_slot_meta(ftl, slot);
+        unit.data = ftl_slot_data(&ftl->buffer, slot);
+        unit.meta = ftl_slot_meta(&ftl->buffer, slot);
         names.kind = FTL_KIND_TRIM;
         names.number = ftl->trim_pages + page;
         names.version = wipe->row_number;

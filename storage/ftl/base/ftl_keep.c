@@ -22,7 +22,7 @@ static size_t align_bytes(size_t len)
 
 size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base)
 {
-    size_t buffers = (size_t)ftl->num_slots + 1;
+    size_t buffers = (size_t)ftl->buffer.num_slots + 1;
     size_t data = buffers * FTL_UNIT_DATA;
     size_t meta = buffers * FTL_UNIT_META;
     size_t entries = align_bytes((ftl->config.buffer_units + 1u) *
@@ -32,8 +32,8 @@ size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base)
     if (base != NULL) {
         uint8_t *at = base + data + meta;
 
-        ftl->data = base;
-        ftl->meta = base + data;
+        ftl->buffer.data = base;
+        ftl->buffer.meta = base + data;
         ftl->keep.entries[0] = (void *)at;
         ftl->keep.entries[1] = (void *)(at + entries);
         ftl->keep.trims[0] = (void *)(at + 2 * entries);
@@ -63,7 +63,7 @@ static void set_trim(struct ftl_keep *keep, uint32_t unit, bool is_set)
 
 void ftl_keep_accept(struct ftl *ftl, uint16_t index)
 {
-    const struct ftl_slot *slot = &ftl->slots[index];
+    const struct ftl_slot *slot = &ftl->buffer.slots[index];
     struct ftl_keep_entry entry = {
         .sequence = ++ftl->keep.sequence,
         .unit = ftl_keep_unit(slot->number, slot->marks),
@@ -95,7 +95,7 @@ void ftl_keep_renewed(struct ftl *ftl, uint16_t index)
 
 void ftl_keep_release(struct ftl *ftl, uint16_t index)
 {
-    const struct ftl_slot *slot = &ftl->slots[index];
+    const struct ftl_slot *slot = &ftl->buffer.slots[index];
 
     if (slot->pool == FTL_POOL_HOST) {
         ftl_keep_clear(&ftl->keep, slot->buffer);

@@ -19,7 +19,8 @@ static void emit_record(const struct ftl *ftl,
 /* Units that the write buffer holds. */
 static uint32_t buffered_units(const struct ftl *ftl)
 {
-    return ftl->config.buffer_units - ftl->free_slots[FTL_POOL_HOST].count;
+    return ftl->config.buffer_units -
+           ftl->buffer.free_slots[FTL_POOL_HOST].count;
 }
 
 void ftl_trace_superblock(const struct ftl *ftl, uint32_t superblock)

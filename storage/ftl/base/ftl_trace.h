@@ -78,8 +78,8 @@ static inline void ftl_note_throttled(const struct ftl *ftl, struct ftl_op *op,
 /** An operation begins to wait until what it has written is on flash. */
 static inline void ftl_note_flush(struct ftl *ftl, const struct ftl_op *op)
 {
-    ftl->flushed = ftl->accepted;
-    ftl->flush = op->io.number;
+    ftl->buffer.flushed = ftl->buffer.accepted;
+    ftl->buffer.flush = op->io.number;
     if (ftl_is_traced(ftl)) {
         ftl_trace_wait(ftl, op, FTL_WAIT_DURABLE, false);
     }

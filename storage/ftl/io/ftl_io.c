@@ -97,8 +97,8 @@ static void end_op(struct ftl *ftl, struct ftl_op *op)
         return;
     }
     op->state = FTL_OP_DURABLE;
-    op->barrier = ftl->accepted;
-    ftl->forced = ftl->accepted;
+    op->barrier = ftl->buffer.accepted;
+    ftl->buffer.forced = ftl->buffer.accepted;
     ftl_note_flush(ftl, op);
     ftl_hold_try_again(&ftl->hold);
     ftl_list_append(&ftl->io.barriers, op_index(&ftl->io, op));
@@ -246,15 +246,16 @@ static void read_nothing(struct ftl *ftl, struct ftl_op *op,
 static void read_from_slot(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
                            const struct part *part)
 {
-    const uint8_t *data = ftl_slot_data(ftl, slot);
+    const uint8_t *data = ftl_slot_data(&ftl->buffer, slot);
 
     if (op->io.protection != 0) {
-        ftl_protect_read(ftl, op, data, ftl_slot_meta(ftl, slot), part->offset,
-                         part->length);
+        ftl_protect_read(ftl, op, data, ftl_slot_meta(&ftl->buffer, slot),
+                         part->offset, part->length);
     } else {
         copy_to_pieces(ftl, op, data + part->offset, part->length);
     }
-    ftl_marks_check(op, ftl->slots[slot].marks, part->offset, part->length);
+    ftl_marks_check(op, ftl->buffer.slots[slot].marks, part->offset,
+                    part->length);
 }
 
 /* @return false when the unit has to wait */
@@ -276,7 +277,7 @@ static bool read_unit(struct ftl *ftl, struct ftl_op *op,
         read_nothing(ftl, op, &part);
         op->status = MEDIA_READ_ERROR;
         ftl->counters.read_errors++;
-    } else if (ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING) {
+    } else if (ftl->buffer.slots[(uint16_t)entry].state == FTL_SLOT_FILLING) {
         return false;
     } else {
         /* With FUA, what a read returns does not get lost. */
@@ -405,12 +406,12 @@ static enum progress start_fill(struct ftl *ftl, struct ftl_op *op,
     if (ftl->ops.free_requests.count == 0) {
         return UNIT_WAITS;
     }
-    index = ftl_slot_take(ftl, FTL_POOL_HOST, number);
+    index = ftl_slot_take(&ftl->buffer, FTL_POOL_HOST, number);
     if (index == FTL_LIST_END) {
         return UNIT_HAS_NO_SLOT;
     }
-    ftl->slots[index].state = FTL_SLOT_FILLING;
-    ftl->slots[index].old_place = place;
+    ftl->buffer.slots[index].state = FTL_SLOT_FILLING;
+    ftl->buffer.slots[index].old_place = place;
     ftl->map[number] = FTL_IN_SLOT | index;
     request = ftl_request_take(&ftl->ops, FTL_REQUEST_FILL);
     ASSERT(request != NULL);
@@ -420,8 +421,8 @@ static enum progress start_fill(struct ftl *ftl, struct ftl_op *op,
     ftl_memory_run(ftl);
     ftl_request_add(&ftl->layout, request, place,
                     &(struct ftl_flash_unit){
-                        .data = ftl_slot_data(ftl, index),
-                        .meta = ftl_slot_meta(ftl, index),
+                        .data = ftl_slot_data(&ftl->buffer, index),
+                        .meta = ftl_slot_meta(&ftl->buffer, index),
                         .system = ftl_marks_read(ftl, request),
                         .length = FTL_UNIT_DATA,
                     });
@@ -439,19 +440,19 @@ static enum progress start_fill(struct ftl *ftl, struct ftl_op *op,
 static void write_part(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
                        const struct part *part)
 {
-    uint8_t *data = ftl_slot_data(ftl, slot);
+    uint8_t *data = ftl_slot_data(&ftl->buffer, slot);
 
     /* Before the copy: if the copy finds a lost word, it makes a new mark. */
     if (ftl->has_marks || op->io.op == MEDIA_WRITE_UNCORRECTABLE) {
         ftl_marks_write(ftl, op, slot, part->offset, part->length);
     }
     if (op->io.protection != 0) {
-        ftl_protect_write(ftl, op, data, ftl_slot_meta(ftl, slot), part->offset,
-                          part->length);
+        ftl_protect_write(ftl, op, data, ftl_slot_meta(&ftl->buffer, slot),
+                          part->offset, part->length);
     } else {
         copy_from_pieces(ftl, op, data + part->offset, part->length);
         if (op->io.op != MEDIA_WRITE) {
-            ftl_protect_trim(ftl_slot_meta(ftl, slot), part->offset,
+            ftl_protect_trim(ftl_slot_meta(&ftl->buffer, slot), part->offset,
                              part->length);
         }
     }
@@ -462,7 +463,7 @@ bool ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
                       enum ftl_flash_status status)
 {
     struct ftl_op *op = &ftl->io.ops[request->op];
-    struct ftl_slot *slot = &ftl->slots[op->fill_slot];
+    struct ftl_slot *slot = &ftl->buffer.slots[op->fill_slot];
     struct part part = next_part(op);
 
     ASSERT(op->state == FTL_OP_FILLING && slot->state == FTL_SLOT_FILLING);
@@ -477,7 +478,7 @@ bool ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
         ftl->counters.host_units++;
     } else {
         ftl->map[slot->number] = slot->old_place;
-        ftl_slot_free(ftl, op->fill_slot);
+        ftl_slot_free(&ftl->buffer, op->fill_slot);
         op->status = MEDIA_WRITE_ERROR;
     }
     if (op->status == MEDIA_OK && op->next_sector < op->end_sector) {
@@ -497,19 +498,19 @@ bool ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
  */
 static uint16_t take_new_slot(struct ftl *ftl, uint32_t number, uint32_t entry)
 {
-    uint16_t index = ftl_slot_take(ftl, FTL_POOL_HOST, number);
+    uint16_t index = ftl_slot_take(&ftl->buffer, FTL_POOL_HOST, number);
     struct ftl_slot *slot;
 
     if (index == FTL_LIST_END) {
         return FTL_LIST_END;
     }
-    slot = &ftl->slots[index];
+    slot = &ftl->buffer.slots[index];
     if (ftl_is_in_slot(entry)) {
         slot->follows = (uint16_t)entry;
     } else if (entry != FTL_NOWHERE) {
         slot->old_place = entry;
     }
-    ftl_slot_clear_meta(ftl, index);
+    ftl_slot_clear_meta(&ftl->buffer, index);
     return index;
 }
 
@@ -529,17 +530,19 @@ static enum progress write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
     if (index == FTL_LIST_END) {
         return UNIT_HAS_NO_SLOT;
     }
-    slot = &ftl->slots[index];
-    data = ftl_slot_data(ftl, index);
+    slot = &ftl->buffer.slots[index];
+    data = ftl_slot_data(&ftl->buffer, index);
     if (part->length != FTL_UNIT_DATA) {
         ftl_memory_run(ftl);
         if (ftl_is_in_slot(entry)) {
             ftl_memory_move(ftl, FTL_MOVE_COPY, data,
-                            ftl_slot_data(ftl, (uint16_t)entry), FTL_UNIT_DATA);
-            ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_meta(ftl, index),
-                            ftl_slot_meta(ftl, (uint16_t)entry), FTL_UNIT_META);
+                            ftl_slot_data(&ftl->buffer, (uint16_t)entry),
+                            FTL_UNIT_DATA);
+            ftl_memory_move(
+                ftl, FTL_MOVE_COPY, ftl_slot_meta(&ftl->buffer, index),
+                ftl_slot_meta(&ftl->buffer, (uint16_t)entry), FTL_UNIT_META);
             ftl_memory_run(ftl);
-            slot->marks = ftl->slots[(uint16_t)entry].marks;
+            slot->marks = ftl->buffer.slots[(uint16_t)entry].marks;
         } else {
             memset(data, 0, FTL_UNIT_DATA);
         }
@@ -568,7 +571,7 @@ static enum progress write_unit(struct ftl *ftl, struct ftl_op *op)
     if (ftl_is_in_slot(entry)) {
         uint16_t index = (uint16_t)entry;
 
-        if (ftl->slots[index].state == FTL_SLOT_WAITING) {
+        if (ftl->buffer.slots[index].state == FTL_SLOT_WAITING) {
             /* Moves of this step may still have to fill the slot. */
             ftl_memory_run(ftl);
             ftl_slot_renew(ftl, index, part.length != FTL_UNIT_DATA);
@@ -693,9 +696,9 @@ static bool step_barriers(struct ftl *ftl)
         struct ftl_op *op = &ftl->io.ops[i];
 
         next = ftl->io.op_links[i].next;
-        if (ftl_slot_is_durable(ftl, op->barrier) || ftl->is_full ||
+        if (ftl_slot_is_durable(&ftl->buffer, op->barrier) || ftl->is_full ||
             ftl_is_held(ftl)) {
-            if (!ftl_slot_is_durable(ftl, op->barrier)) {
+            if (!ftl_slot_is_durable(&ftl->buffer, op->barrier)) {
                 op->status = MEDIA_WRITE_ERROR;
             }
             ftl_note_flushed(ftl, op);
@@ -871,14 +874,14 @@ static bool start_short_write(struct ftl *ftl, struct ftl_op *op)
     }
     entry = ftl->map[number];
     if (ftl_is_in_slot(entry) &&
-        ftl->slots[(uint16_t)entry].state != FTL_SLOT_PROGRAMMING) {
+        ftl->buffer.slots[(uint16_t)entry].state != FTL_SLOT_PROGRAMMING) {
         return false;
     }
     index = take_new_slot(ftl, number, entry);
     if (index == FTL_LIST_END) {
         return false;
     }
-    ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_data(ftl, index),
+    ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_data(&ftl->buffer, index),
                     io->pieces[0].ptr, FTL_UNIT_DATA);
     ftl_slot_accept(ftl, index);
     ftl->counters.host_units++;

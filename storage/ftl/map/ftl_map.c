@@ -10,8 +10,8 @@ bool ftl_map_names(const struct ftl *ftl, uint32_t number, uint32_t place)
         return ftl_entry_place(entry) == place;
     }
     for (uint16_t slot = (uint16_t)entry; slot != FTL_LIST_END;
-         slot = ftl->slots[slot].follows) {
-        if (ftl_entry_place(ftl->slots[slot].old_place) == place) {
+         slot = ftl->buffer.slots[slot].follows) {
+        if (ftl_entry_place(ftl->buffer.slots[slot].old_place) == place) {
             return true;
         }
     }
@@ -44,5 +44,5 @@ void ftl_map_trim_place(struct ftl *ftl, uint32_t entry)
     }
     ftl_map_clear_valid(ftl, place);
     ftl->superblocks[ftl_place_superblock(&ftl->layout, place)].trim_accepted =
-        ftl->accepted;
+        ftl->buffer.accepted;
 }

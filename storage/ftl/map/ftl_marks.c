@@ -59,7 +59,7 @@ void ftl_marks_write(struct ftl *ftl, const struct ftl_op *op, uint16_t slot,
                      uint32_t offset, uint32_t length)
 {
     uint8_t mask = part_mask(offset, length);
-    uint8_t *marks = &ftl->slots[slot].marks;
+    uint8_t *marks = &ftl->buffer.slots[slot].marks;
 
     if (op->io.op == MEDIA_WRITE_UNCORRECTABLE) {
         ftl->has_marks = true;

@@ -16,14 +16,15 @@
 #include "storage/ftl/base/ftl_memory.h"
 #include "storage/ftl/map/map.h"
 
-uint16_t ftl_slot_take(struct ftl *ftl, enum ftl_pool pool, uint32_t number)
+uint16_t ftl_slot_take(struct ftl_buffer *buffer, enum ftl_pool pool,
+                       uint32_t number)
 {
-    uint16_t index = ftl_list_pop(&ftl->free_slots[pool]);
+    uint16_t index = ftl_list_pop(&buffer->free_slots[pool]);
 
     if (index != FTL_LIST_END) {
-        ftl->slots[index] = (struct ftl_slot){
+        buffer->slots[index] = (struct ftl_slot){
             .pool = (uint8_t)pool,
-            .buffer = ftl->slots[index].buffer,
+            .buffer = buffer->slots[index].buffer,
             .follows = FTL_LIST_END,
             .number = number,
             .old_place = FTL_NOWHERE,
@@ -32,29 +33,29 @@ uint16_t ftl_slot_take(struct ftl *ftl, enum ftl_pool pool, uint32_t number)
     return index;
 }
 
-void ftl_slot_free(struct ftl *ftl, uint16_t index)
+void ftl_slot_free(struct ftl_buffer *buffer, uint16_t index)
 {
-    struct ftl_slot *slot = &ftl->slots[index];
+    struct ftl_slot *slot = &buffer->slots[index];
 
     slot->state = FTL_SLOT_FREE;
-    ftl_list_push(&ftl->free_slots[slot->pool], index);
+    ftl_list_push(&buffer->free_slots[slot->pool], index);
 }
 
 void ftl_slot_await(struct ftl *ftl, uint16_t index)
 {
-    struct ftl_slot *slot = &ftl->slots[index];
+    struct ftl_slot *slot = &ftl->buffer.slots[index];
 
     slot->state = FTL_SLOT_WAITING;
-    slot->accepted = ++ftl->accepted;
-    ftl->last_accept_us = ftl->now_us;
+    slot->accepted = ++ftl->buffer.accepted;
+    ftl->buffer.last_accept_us = ftl->now_us;
     ftl->map[slot->number] = FTL_IN_SLOT | index;
-    ftl_list_append(&ftl->dirty[slot->pool], index);
-    ftl_list_append(&ftl->waiting[slot->pool], index);
+    ftl_list_append(&ftl->buffer.dirty[slot->pool], index);
+    ftl_list_append(&ftl->buffer.waiting[slot->pool], index);
 }
 
 void ftl_slot_accept(struct ftl *ftl, uint16_t index)
 {
-    if (ftl->slots[index].pool == FTL_POOL_HOST) {
+    if (ftl->buffer.slots[index].pool == FTL_POOL_HOST) {
         ftl_memory_note_filled(ftl, index);
     }
     ftl_slot_await(ftl, index);
@@ -63,11 +64,11 @@ void ftl_slot_accept(struct ftl *ftl, uint16_t index)
 /* The slot needs neither to be programmed nor to become durable any longer. */
 static void discard_slot(struct ftl *ftl, uint16_t index)
 {
-    enum ftl_pool pool = (enum ftl_pool)ftl->slots[index].pool;
+    enum ftl_pool pool = (enum ftl_pool)ftl->buffer.slots[index].pool;
 
     ftl_keep_release(ftl, index);
-    ftl_list_remove(&ftl->dirty[pool], index);
-    ftl_slot_free(ftl, index);
+    ftl_list_remove(&ftl->buffer.dirty[pool], index);
+    ftl_slot_free(&ftl->buffer, index);
     if (pool == FTL_POOL_TRIM) {
         /* Empty superblocks may have waited for this page of trims. */
         ftl->collection.has_emptied = true;
@@ -75,7 +76,7 @@ static void discard_slot(struct ftl *ftl, uint16_t index)
 }
 
 /* Move a slot towards the beginning of a list that is sorted by age. */
-static void sort_slot(const struct ftl *ftl, struct ftl_list *list,
+static void sort_slot(const struct ftl_buffer *buffer, struct ftl_list *list,
                       uint16_t index)
 {
     uint16_t at;
@@ -83,7 +84,7 @@ static void sort_slot(const struct ftl *ftl, struct ftl_list *list,
     ftl_list_remove(list, index);
     at = list->head;
     while (at != FTL_LIST_END &&
-           ftl->slots[at].accepted <= ftl->slots[index].accepted) {
+           buffer->slots[at].accepted <= buffer->slots[index].accepted) {
         at = list->links[at].next;
     }
     ftl_list_insert(list, index, at);
@@ -93,15 +94,16 @@ static void sort_slot(const struct ftl *ftl, struct ftl_list *list,
  * A slot takes the place of contents that are not durable, and their age: what
  * waits for these waits for the slot from now on.
  */
-static void inherit_age(struct ftl *ftl, uint16_t index, uint64_t accepted)
+static void inherit_age(struct ftl_buffer *buffer, uint16_t index,
+                        uint64_t accepted)
 {
-    struct ftl_slot *slot = &ftl->slots[index];
+    struct ftl_slot *slot = &buffer->slots[index];
 
     if (slot->accepted > accepted) {
         slot->accepted = accepted;
-        sort_slot(ftl, &ftl->dirty[slot->pool], index);
+        sort_slot(buffer, &buffer->dirty[slot->pool], index);
         if (slot->state == FTL_SLOT_WAITING) {
-            sort_slot(ftl, &ftl->waiting[slot->pool], index);
+            sort_slot(buffer, &buffer->waiting[slot->pool], index);
         }
     }
 }
@@ -109,15 +111,15 @@ static void inherit_age(struct ftl *ftl, uint16_t index, uint64_t accepted)
 void ftl_slot_trim(struct ftl *ftl, uint16_t index, uint16_t page)
 {
     while (index != FTL_LIST_END) {
-        struct ftl_slot *slot = &ftl->slots[index];
+        struct ftl_slot *slot = &ftl->buffer.slots[index];
         uint16_t follows = slot->follows;
 
         ftl_map_trim_place(ftl, slot->old_place);
         slot->old_place = FTL_NOWHERE;
         slot->follows = FTL_LIST_END;
         if (slot->state == FTL_SLOT_WAITING) {
-            inherit_age(ftl, page, slot->accepted);
-            ftl_list_remove(&ftl->waiting[slot->pool], index);
+            inherit_age(&ftl->buffer, page, slot->accepted);
+            ftl_list_remove(&ftl->buffer.waiting[slot->pool], index);
             discard_slot(ftl, index);
         } else {
             ASSERT(slot->state == FTL_SLOT_PROGRAMMING);
@@ -131,11 +133,11 @@ void ftl_slot_trim(struct ftl *ftl, uint16_t index, uint16_t page)
 /* The slot with newer contents that names this one, or FTL_LIST_END. */
 static uint16_t find_follower(struct ftl *ftl, uint16_t index)
 {
-    uint32_t entry = ftl->map[ftl->slots[index].number];
+    uint32_t entry = ftl->map[ftl->buffer.slots[index].number];
     uint16_t at = ftl_is_in_slot(entry) ? (uint16_t)entry : FTL_LIST_END;
 
-    while (at != FTL_LIST_END && ftl->slots[at].follows != index) {
-        at = ftl->slots[at].follows;
+    while (at != FTL_LIST_END && ftl->buffer.slots[at].follows != index) {
+        at = ftl->buffer.slots[at].follows;
     }
     return at;
 }
@@ -143,7 +145,7 @@ static uint16_t find_follower(struct ftl *ftl, uint16_t index)
 /* Garbage collection has moved a unit. */
 static void finish_move(struct ftl *ftl, uint16_t index, uint32_t place)
 {
-    const struct ftl_slot *slot = &ftl->slots[index];
+    const struct ftl_slot *slot = &ftl->buffer.slots[index];
     uint32_t entry = ftl->map[slot->number];
 
     if (ftl_map_is_valid(ftl, slot->old_place)) {
@@ -156,19 +158,19 @@ static void finish_move(struct ftl *ftl, uint16_t index, uint32_t place)
             uint16_t at = (uint16_t)entry;
 
             ASSERT(ftl_is_in_slot(entry));
-            while (ftl_entry_place(ftl->slots[at].old_place) !=
+            while (ftl_entry_place(ftl->buffer.slots[at].old_place) !=
                    slot->old_place) {
-                at = ftl->slots[at].follows;
+                at = ftl->buffer.slots[at].follows;
                 ASSERT(at != FTL_LIST_END);
             }
-            ftl->slots[at].old_place = moved;
+            ftl->buffer.slots[at].old_place = moved;
         }
         ftl_map_clear_valid(ftl, slot->old_place);
         ftl_map_set_valid(ftl, place);
         ftl->counters.moved_units++;
     }
     ftl->collection.slots--;
-    ftl_slot_free(ftl, index);
+    ftl_slot_free(&ftl->buffer, index);
 }
 
 /*
@@ -179,7 +181,7 @@ static void finish_move(struct ftl *ftl, uint16_t index, uint32_t place)
 static void supersede_slots(struct ftl *ftl, uint16_t index)
 {
     while (index != FTL_LIST_END) {
-        struct ftl_slot *slot = &ftl->slots[index];
+        struct ftl_slot *slot = &ftl->buffer.slots[index];
 
         if (slot->follows != FTL_LIST_END) {
             ftl_keep_release(ftl, slot->follows);
@@ -193,7 +195,7 @@ static void supersede_slots(struct ftl *ftl, uint16_t index)
 
 void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place)
 {
-    struct ftl_slot *slot = &ftl->slots[index];
+    struct ftl_slot *slot = &ftl->buffer.slots[index];
     uint16_t follower;
     bool is_newest;
 
@@ -207,12 +209,12 @@ void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place)
         ftl->map[slot->number] = place;
         ftl_map_set_valid(ftl, place);
     } else if (follower != FTL_LIST_END) {
-        ftl->slots[follower].follows = FTL_LIST_END;
-        ftl->slots[follower].old_place = place;
+        ftl->buffer.slots[follower].follows = FTL_LIST_END;
+        ftl->buffer.slots[follower].old_place = place;
         ftl_map_set_valid(ftl, place);
     } else if (slot->is_trimmed) {
         ftl->superblocks[ftl_place_superblock(&ftl->layout, place)]
-            .trim_accepted = ftl->accepted;
+            .trim_accepted = ftl->buffer.accepted;
     }
     supersede_slots(ftl, index);
     discard_slot(ftl, index);
@@ -221,16 +223,16 @@ void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place)
 /* The slot waits again. */
 static void await_row(struct ftl *ftl, uint16_t index)
 {
-    struct ftl_slot *slot = &ftl->slots[index];
+    struct ftl_slot *slot = &ftl->buffer.slots[index];
 
     slot->state = FTL_SLOT_WAITING;
-    ftl_list_append(&ftl->waiting[slot->pool], index);
-    sort_slot(ftl, &ftl->waiting[slot->pool], index);
+    ftl_list_append(&ftl->buffer.waiting[slot->pool], index);
+    sort_slot(&ftl->buffer, &ftl->buffer.waiting[slot->pool], index);
 }
 
 void ftl_slot_not_programmed(struct ftl *ftl, uint16_t index)
 {
-    struct ftl_slot *slot = &ftl->slots[index];
+    struct ftl_slot *slot = &ftl->buffer.slots[index];
     uint16_t follower;
 
     if (slot->must_be_read) {
@@ -245,8 +247,8 @@ void ftl_slot_not_programmed(struct ftl *ftl, uint16_t index)
     /* Units of the row that failed may be readable at one mount and not at the
      * next.  Mounts copy what is in the last rows only: newer contents must not
      * wait until this row is no longer one of these. */
-    ftl->forced = ftl->accepted;
-    ftl->urgent = ftl->accepted;
+    ftl->buffer.forced = ftl->buffer.accepted;
+    ftl->buffer.urgent = ftl->buffer.accepted;
     /* Complete the entries of newer contents before the one of these contents
      * is cleared: a reset in between would lose both. */
     ftl_memory_run(ftl);
@@ -256,55 +258,57 @@ void ftl_slot_not_programmed(struct ftl *ftl, uint16_t index)
     }
     follower = find_follower(ftl, index);
     if (follower != FTL_LIST_END) {
-        ftl->slots[follower].follows = slot->follows;
-        ftl->slots[follower].old_place = slot->old_place;
-        inherit_age(ftl, follower, slot->accepted);
+        ftl->buffer.slots[follower].follows = slot->follows;
+        ftl->buffer.slots[follower].old_place = slot->old_place;
+        inherit_age(&ftl->buffer, follower, slot->accepted);
     } else if (slot->is_trimmed) {
         ftl_waiting_raise_barriers(ftl); /* They wait for the trim. */
     }
     discard_slot(ftl, index);
 }
 
-bool ftl_slot_is_urgent(const struct ftl *ftl)
+bool ftl_slot_is_urgent(const struct ftl_buffer *buffer)
 {
-    uint16_t data = ftl->waiting[FTL_POOL_HOST].head;
-    uint16_t page = ftl->waiting[FTL_POOL_TRIM].head;
+    uint16_t data = buffer->waiting[FTL_POOL_HOST].head;
+    uint16_t page = buffer->waiting[FTL_POOL_TRIM].head;
 
-    return (data != FTL_LIST_END && ftl->slots[data].accepted <= ftl->urgent) ||
-           (page != FTL_LIST_END && ftl->slots[page].accepted <= ftl->urgent);
+    return (data != FTL_LIST_END &&
+            buffer->slots[data].accepted <= buffer->urgent) ||
+           (page != FTL_LIST_END &&
+            buffer->slots[page].accepted <= buffer->urgent);
 }
 
-bool ftl_slot_is_pool_durable(const struct ftl *ftl, enum ftl_pool pool,
-                              uint64_t accepted)
+bool ftl_slot_is_pool_durable(const struct ftl_buffer *buffer,
+                              enum ftl_pool pool, uint64_t accepted)
 {
-    uint16_t oldest = ftl->dirty[pool].head;
+    uint16_t oldest = buffer->dirty[pool].head;
 
-    return oldest == FTL_LIST_END || ftl->slots[oldest].accepted > accepted;
+    return oldest == FTL_LIST_END || buffer->slots[oldest].accepted > accepted;
 }
 
-bool ftl_slot_is_durable(const struct ftl *ftl, uint64_t accepted)
+bool ftl_slot_is_durable(const struct ftl_buffer *buffer, uint64_t accepted)
 {
-    return ftl_slot_is_pool_durable(ftl, FTL_POOL_HOST, accepted) &&
-           ftl_slot_is_pool_durable(ftl, FTL_POOL_TRIM, accepted);
+    return ftl_slot_is_pool_durable(buffer, FTL_POOL_HOST, accepted) &&
+           ftl_slot_is_pool_durable(buffer, FTL_POOL_TRIM, accepted);
 }
 
 void ftl_slot_renew(struct ftl *ftl, uint16_t index, bool keeps_data)
 {
-    struct ftl_slot *slot = &ftl->slots[index];
+    struct ftl_slot *slot = &ftl->buffer.slots[index];
     uint16_t before = slot->buffer;
-    const uint8_t *data = ftl_slot_data(ftl, index);
-    const uint8_t *meta = ftl_slot_meta(ftl, index);
+    const uint8_t *data = ftl_slot_data(&ftl->buffer, index);
+    const uint8_t *meta = ftl_slot_meta(&ftl->buffer, index);
 
     slot->buffer = ftl->keep.spare;
     ftl->keep.spare = before;
     if (!keeps_data) {
-        ftl_slot_clear_meta(ftl, index);
+        ftl_slot_clear_meta(&ftl->buffer, index);
         return;
     }
-    ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_data(ftl, index), data,
-                    FTL_UNIT_DATA);
-    ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_meta(ftl, index), meta,
-                    FTL_UNIT_META);
+    ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_data(&ftl->buffer, index),
+                    data, FTL_UNIT_DATA);
+    ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_meta(&ftl->buffer, index),
+                    meta, FTL_UNIT_META);
     /* If the controller finds a lost word, the word's block is marked now. */
     ftl_memory_run(ftl);
 }
@@ -312,5 +316,5 @@ void ftl_slot_renew(struct ftl *ftl, uint16_t index, bool keeps_data)
 void ftl_slot_drop_move(struct ftl *ftl, uint16_t index)
 {
     ftl->collection.slots--;
-    ftl_slot_free(ftl, index);
+    ftl_slot_free(&ftl->buffer, index);
 }

@@ -3,7 +3,7 @@
 #ifndef ESSD_FTL_SLOT_H
 #define ESSD_FTL_SLOT_H
 
-#include "lib/util.h"
+#include "storage/ftl/base/ftl_list.h"
 
 enum ftl_pool {
     FTL_POOL_HOST, /* the write buffer */
@@ -43,6 +43,29 @@ struct ftl_slot {
                     * word was lost in DRAM */
     bool must_be_read; /* A word of a unit that is moved was lost in DRAM, so
                         * the unit has to be read from the flash again. */
+};
+
+/* The write buffer, and what garbage collection moves. */
+struct ftl_buffer {
+    uint32_t num_slots;
+    struct ftl_slot *slots;
+    uint8_t *data; /* of buffers: 4096 bytes each */
+    uint8_t *meta; /* 64 bytes each */
+    struct ftl_link *wait_links;
+    struct ftl_link *dirty_links;
+    struct ftl_list free_slots[FTL_POOLS];
+    struct ftl_list waiting[FTL_POOLS];
+    /* Slots that are not durable, in the order of `accepted`. */
+    struct ftl_list dirty[FTL_POOLS];
+    uint64_t last_accept_us;
+    uint64_t accepted; /* writes and trims */
+    uint64_t forced;   /* what was accepted up to this does not wait for more
+                        * until its row is full */
+    uint64_t flushed;  /* a host's request has waited for what is up to this */
+    uint32_t flush;    /* media_io.number of this request */
+
+    uint64_t urgent; /* what was accepted up to this may have been in a row
+                      * that failed: it may use one more superblock */
 };
 
 #endif

@@ -4,7 +4,7 @@
 
 bool ftl_victim_has_durable_trims(const struct ftl *ftl, uint32_t superblock)
 {
-    return ftl_slot_is_pool_durable(ftl, FTL_POOL_TRIM,
+    return ftl_slot_is_pool_durable(&ftl->buffer, FTL_POOL_TRIM,
                                     ftl->superblocks[superblock].trim_accepted);
 }
 

@@ -50,22 +50,26 @@ void ftl_map_trim_place(struct ftl *ftl, uint32_t entry);
 
 /* ---- ftl_slot.c */
 /** @return FTL_LIST_END when the pool has no free slot */
-uint16_t ftl_slot_take(struct ftl *ftl, enum ftl_pool pool, uint32_t number);
-void ftl_slot_free(struct ftl *ftl, uint16_t index);
-static inline uint8_t *ftl_slot_data(const struct ftl *ftl, uint16_t index)
+uint16_t ftl_slot_take(struct ftl_buffer *buffer, enum ftl_pool pool,
+                       uint32_t number);
+void ftl_slot_free(struct ftl_buffer *buffer, uint16_t index);
+static inline uint8_t *ftl_slot_data(const struct ftl_buffer *buffer,
+                                     uint16_t index)
 {
-    return ftl->data + (size_t)ftl->slots[index].buffer * FTL_UNIT_DATA;
+    return buffer->data + (size_t)buffer->slots[index].buffer * FTL_UNIT_DATA;
 }
 
-static inline uint8_t *ftl_slot_meta(const struct ftl *ftl, uint16_t index)
+static inline uint8_t *ftl_slot_meta(const struct ftl_buffer *buffer,
+                                     uint16_t index)
 {
-    return ftl->meta + (size_t)ftl->slots[index].buffer * FTL_UNIT_META;
+    return buffer->meta + (size_t)buffer->slots[index].buffer * FTL_UNIT_META;
 }
 
 /** Fill the slot's metadata with bytes of FFh: there is none. */
-static inline void ftl_slot_clear_meta(const struct ftl *ftl, uint16_t index)
+static inline void ftl_slot_clear_meta(const struct ftl_buffer *buffer,
+                                       uint16_t index)
 {
-    uint64_t *meta = (void *)ftl_slot_meta(ftl, index);
+    uint64_t *meta = (void *)ftl_slot_meta(buffer, index);
 
     for (unsigned int i = 0; i < FTL_UNIT_META / sizeof(*meta); i++) {
         meta[i] = UINT64_MAX;
@@ -93,12 +97,12 @@ void ftl_slot_drop_move(struct ftl *ftl, uint16_t index);
  */
 void ftl_slot_renew(struct ftl *ftl, uint16_t index, bool keeps_data);
 /** Whether a slot waits whose row may have failed. */
-bool ftl_slot_is_urgent(const struct ftl *ftl);
+bool ftl_slot_is_urgent(const struct ftl_buffer *buffer);
 /** Whether all that was accepted up to a number is in flash. */
-bool ftl_slot_is_durable(const struct ftl *ftl, uint64_t accepted);
+bool ftl_slot_is_durable(const struct ftl_buffer *buffer, uint64_t accepted);
 /** The same, for the slots of one pool. */
-bool ftl_slot_is_pool_durable(const struct ftl *ftl, enum ftl_pool pool,
-                              uint64_t accepted);
+bool ftl_slot_is_pool_durable(const struct ftl_buffer *buffer,
+                              enum ftl_pool pool, uint64_t accepted);
 
 /* ---- ftl_marks.c: blocks that a host has marked as unreadable */
 /** The memory to which the next unit of a request is to deliver its system

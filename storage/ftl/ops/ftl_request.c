@@ -120,7 +120,7 @@ bool ftl_io_expects(const struct ftl *ftl, const struct ftl_request *request,
     uint32_t number =
         request->kind == FTL_REQUEST_READ
             ? request->numbers[entry]
-            : ftl->slots[ftl->io.ops[request->op].fill_slot].number;
+            : ftl->buffer.slots[ftl->io.ops[request->op].fill_slot].number;
 
     (void)place;
     return system->kind == FTL_KIND_DATA && system->number == number;

@@ -68,7 +68,8 @@ bool ftl_health_step(struct ftl *ftl)
                                     page) != FTL_LIST_END) {
             ftl->health_changed[page] = false;
             ftl->health_changes--;
-            ftl->forced = ftl->accepted; /* It does not wait for data. */
+            ftl->buffer.forced =
+                ftl->buffer.accepted; /* It does not wait for data. */
             any = true;
         }
     }
@@ -91,13 +92,13 @@ void ftl_health_emit(const struct ftl *ftl, uint32_t page, uint8_t *data,
 
 void ftl_health_snapshot(struct ftl *ftl, uint16_t index)
 {
-    uint32_t page =
-        ftl->slots[index].number - ftl->config.logical_units - ftl->trim_pages;
+    uint32_t page = ftl->buffer.slots[index].number -
+                    ftl->config.logical_units - ftl->trim_pages;
 
-    ftl_health_emit(ftl, page, ftl_slot_data(ftl, index),
-                    ftl_slot_meta(ftl, index));
+    ftl_health_emit(ftl, page, ftl_slot_data(&ftl->buffer, index),
+                    ftl_slot_meta(&ftl->buffer, index));
     if (page == 0 && ftl_health_is_read_only(ftl)) {
-        ftl_slot_meta(ftl, index)[PAGE_FLAGS] = FLAG_READ_ONLY;
+        ftl_slot_meta(&ftl->buffer, index)[PAGE_FLAGS] = FLAG_READ_ONLY;
     }
 }
 

@@ -5,7 +5,7 @@
 
 void ftl_page_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
 {
-    uint32_t page = ftl->slots[index].number - ftl->config.logical_units;
+    uint32_t page = ftl->buffer.slots[index].number - ftl->config.logical_units;
 
     if (page < ftl->trim_pages) {
         ftl_trim_snapshot(ftl, index, row);
@@ -15,8 +15,8 @@ void ftl_page_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
         ftl_wear_snapshot(ftl, page - ftl->trim_pages - ftl->health_pages,
                           index);
     }
-    ftl_capacity_emit(ftl, ftl_slot_meta(ftl, index));
-    ftl_scrub_emit_page(ftl, ftl_slot_meta(ftl, index));
+    ftl_capacity_emit(ftl, ftl_slot_meta(&ftl->buffer, index));
+    ftl_scrub_emit_page(ftl, ftl_slot_meta(&ftl->buffer, index));
 }
 
 void ftl_page_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,

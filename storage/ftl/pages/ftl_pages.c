@@ -13,22 +13,23 @@ uint16_t ftl_page_touch(struct ftl *ftl, uint32_t page)
     uint16_t index;
 
     if (ftl_is_in_slot(entry) &&
-        ftl->slots[(uint16_t)entry].state == FTL_SLOT_WAITING) {
+        ftl->buffer.slots[(uint16_t)entry].state == FTL_SLOT_WAITING) {
         return (uint16_t)entry;
     }
-    index = ftl_slot_take(ftl, FTL_POOL_TRIM, page);
+    index = ftl_slot_take(&ftl->buffer, FTL_POOL_TRIM, page);
     if (index == FTL_LIST_END) {
-        uint16_t oldest = ftl->waiting[FTL_POOL_TRIM].head;
+        uint16_t oldest = ftl->buffer.waiting[FTL_POOL_TRIM].head;
 
         if (oldest != FTL_LIST_END) {
-            ftl->forced = MAX(ftl->forced, ftl->slots[oldest].accepted);
+            ftl->buffer.forced =
+                MAX(ftl->buffer.forced, ftl->buffer.slots[oldest].accepted);
         }
         return FTL_LIST_END;
     }
     if (ftl_is_in_slot(entry)) {
-        ftl->slots[index].follows = (uint16_t)entry;
+        ftl->buffer.slots[index].follows = (uint16_t)entry;
     } else if (ftl_is_place(entry)) {
-        ftl->slots[index].old_place = entry;
+        ftl->buffer.slots[index].old_place = entry;
     }
     ftl_slot_accept(ftl, index);
     return index;
@@ -49,8 +50,8 @@ bool ftl_page_restore_step(struct ftl *ftl)
             return false;
         }
     }
-    ftl->forced = ftl->accepted;
-    ftl->mount.has_lost_pages =
-        !ftl_slot_is_pool_durable(ftl, FTL_POOL_TRIM, ftl->accepted);
+    ftl->buffer.forced = ftl->buffer.accepted;
+    ftl->mount.has_lost_pages = !ftl_slot_is_pool_durable(
+        &ftl->buffer, FTL_POOL_TRIM, ftl->buffer.accepted);
     return !ftl->mount.has_lost_pages;
 }

@@ -30,9 +30,9 @@ void ftl_set_entries(struct ftl *ftl)
     ftl->wear_pages = ftl_wear_pages(&ftl->layout);
     ftl->entries = ftl->config.logical_units + ftl->trim_pages +
                    ftl->health_pages + ftl->wear_pages;
-    ftl->num_slots = 0;
+    ftl->buffer.num_slots = 0;
     for (unsigned int pool = 0; pool < FTL_POOLS; pool++) {
-        ftl->num_slots += pool_slots(ftl, (enum ftl_pool)pool);
+        ftl->buffer.num_slots += pool_slots(ftl, (enum ftl_pool)pool);
     }
 }
 
@@ -50,18 +50,18 @@ void ftl_init_slots(struct ftl *ftl)
 {
     uint16_t slot = 0;
 
-    ftl_list_init(&ftl->collection.lost, ftl->wait_links);
+    ftl_list_init(&ftl->collection.lost, ftl->buffer.wait_links);
     for (unsigned int pool = 0; pool < FTL_POOLS; pool++) {
         uint32_t count = pool_slots(ftl, (enum ftl_pool)pool);
 
-        ftl_list_init(&ftl->free_slots[pool], ftl->wait_links);
-        ftl_list_init(&ftl->waiting[pool], ftl->wait_links);
-        ftl_list_init(&ftl->dirty[pool], ftl->dirty_links);
+        ftl_list_init(&ftl->buffer.free_slots[pool], ftl->buffer.wait_links);
+        ftl_list_init(&ftl->buffer.waiting[pool], ftl->buffer.wait_links);
+        ftl_list_init(&ftl->buffer.dirty[pool], ftl->buffer.dirty_links);
         while (count-- != 0) {
             /* The host's pool comes first, and has one buffer more. */
-            ftl->slots[slot].buffer =
+            ftl->buffer.slots[slot].buffer =
                 (uint16_t)(slot + (pool != FTL_POOL_HOST));
-            ftl_list_append(&ftl->free_slots[pool], slot++);
+            ftl_list_append(&ftl->buffer.free_slots[pool], slot++);
         }
     }
 }

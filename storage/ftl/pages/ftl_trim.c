@@ -42,19 +42,19 @@ static bool has_contents(const struct ftl *ftl, uint32_t number)
     uint32_t entry = ftl->map[number];
 
     return ftl_is_in_slot(entry)
-               ? ftl->slots[(uint16_t)entry].old_place != FTL_NOWHERE
+               ? ftl->buffer.slots[(uint16_t)entry].old_place != FTL_NOWHERE
                : entry != FTL_NOWHERE;
 }
 
 void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
 {
-    uint32_t page = ftl->slots[index].number - ftl->config.logical_units;
+    uint32_t page = ftl->buffer.slots[index].number - ftl->config.logical_units;
     uint32_t first = page * FTL_TRIM_UNITS;
     uint64_t lost_row = ftl->lost_rows[page];
     uint32_t count =
         MIN((uint32_t)FTL_TRIM_UNITS, ftl->config.logical_units - first);
-    uint8_t *data = ftl_slot_data(ftl, index);
-    uint8_t *meta = ftl_slot_meta(ftl, index);
+    uint8_t *data = ftl_slot_data(&ftl->buffer, index);
+    uint8_t *meta = ftl_slot_meta(&ftl->buffer, index);
 
     memset(data, 0, FTL_UNIT_DATA);
     for (uint32_t i = 0; i < count; i++) {

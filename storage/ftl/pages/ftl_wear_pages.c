@@ -41,8 +41,8 @@ void ftl_wear_emit(const struct ftl *ftl, uint32_t page, uint8_t *data,
 
 void ftl_wear_snapshot(struct ftl *ftl, uint32_t page, uint16_t index)
 {
-    ftl_wear_emit(ftl, page, ftl_slot_data(ftl, index),
-                  ftl_slot_meta(ftl, index));
+    ftl_wear_emit(ftl, page, ftl_slot_data(&ftl->buffer, index),
+                  ftl_slot_meta(&ftl->buffer, index));
 }
 
 void ftl_wear_apply(struct ftl *ftl, uint32_t page, const uint8_t *data)

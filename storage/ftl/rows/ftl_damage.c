@@ -60,8 +60,8 @@ static bool is_moved_page(const struct ftl *ftl, const struct ftl_slot *slot)
 static void lose_blocks(struct ftl *ftl, uint16_t buffer, uint8_t marks)
 {
     ftl_keep_note_lost(ftl, buffer, marks);
-    for (uint16_t i = 0; i < ftl->num_slots; i++) {
-        struct ftl_slot *slot = &ftl->slots[i];
+    for (uint16_t i = 0; i < ftl->buffer.num_slots; i++) {
+        struct ftl_slot *slot = &ftl->buffer.slots[i];
 
         if (slot->buffer != buffer) {
             continue;
@@ -144,15 +144,15 @@ static bool lose_sum(struct ftl *ftl, const uint8_t *word)
 
 static bool lose_word(struct ftl *ftl, const uint8_t *word)
 {
-    size_t buffers = (size_t)ftl->num_slots + 1;
+    size_t buffers = (size_t)ftl->buffer.num_slots + 1;
     size_t offset;
 
-    if (find_offset(ftl->data, buffers * FTL_UNIT_DATA, word, &offset)) {
+    if (find_offset(ftl->buffer.data, buffers * FTL_UNIT_DATA, word, &offset)) {
         lose_blocks(ftl, (uint16_t)(offset / FTL_UNIT_DATA),
                     (uint8_t)BIT(offset % FTL_UNIT_DATA >> FTL_SECTOR_SHIFT));
         return true;
     }
-    if (find_offset(ftl->meta, buffers * FTL_UNIT_META, word, &offset)) {
+    if (find_offset(ftl->buffer.meta, buffers * FTL_UNIT_META, word, &offset)) {
         lose_blocks(ftl, (uint16_t)(offset / FTL_UNIT_META), ALL_BLOCKS);
         return true;
     }
@@ -337,8 +337,8 @@ bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word)
  * row, so that nothing programs them at this moment. */
 static bool is_waiting(const struct ftl *ftl, uint16_t buffer)
 {
-    for (uint16_t i = 0; i < ftl->num_slots; i++) {
-        const struct ftl_slot *slot = &ftl->slots[i];
+    for (uint16_t i = 0; i < ftl->buffer.num_slots; i++) {
+        const struct ftl_slot *slot = &ftl->buffer.slots[i];
 
         if (slot->buffer == buffer) {
             return slot->state == FTL_SLOT_WAITING &&
@@ -350,11 +350,12 @@ static bool is_waiting(const struct ftl *ftl, uint16_t buffer)
 
 bool ftl_note_patrolled_word(struct ftl *ftl, const uint8_t *word)
 {
-    size_t buffers = (size_t)ftl->num_slots + 1;
+    size_t buffers = (size_t)ftl->buffer.num_slots + 1;
     size_t offset;
 
     return ftl->state == FTL_READY && !ftl_memory_is_pending(ftl) &&
-           find_offset(ftl->data, buffers * FTL_UNIT_DATA, word, &offset) &&
+           find_offset(ftl->buffer.data, buffers * FTL_UNIT_DATA, word,
+                       &offset) &&
            is_waiting(ftl, (uint16_t)(offset / FTL_UNIT_DATA)) &&
            lose_word(ftl, word);
 }

@@ -74,7 +74,7 @@ static bool find_row(struct ftl *ftl, enum ftl_stream_id id)
 
     for (;;) {
         if (stream->superblock == FTL_NOWHERE &&
-            !ftl_superblock_open(ftl, id, ftl_slot_is_urgent(ftl))) {
+            !ftl_superblock_open(ftl, id, ftl_slot_is_urgent(&ftl->buffer))) {
             return false;
         }
         if (stream->next_row == ftl->layout.superblock_rows) {
@@ -91,10 +91,10 @@ static bool find_row(struct ftl *ftl, enum ftl_stream_id id)
 /* Take a slot out of a list of waiting ones. */
 static uint16_t take_waiting(struct ftl *ftl, enum ftl_pool pool)
 {
-    uint16_t index = ftl_list_pop(&ftl->waiting[pool]);
+    uint16_t index = ftl_list_pop(&ftl->buffer.waiting[pool]);
 
     if (index != FTL_LIST_END) {
-        ftl->slots[index].state = FTL_SLOT_PROGRAMMING;
+        ftl->buffer.slots[index].state = FTL_SLOT_PROGRAMMING;
     }
     return index;
 }
@@ -108,11 +108,11 @@ static bool drop_invalid_moves(struct ftl *ftl)
     uint16_t index;
     bool any = false;
 
-    while ((index = ftl->waiting[FTL_POOL_MOVE].head) != FTL_LIST_END &&
-           !ftl_map_is_valid(ftl, ftl->slots[index].old_place)) {
-        (void)ftl_list_pop(&ftl->waiting[FTL_POOL_MOVE]);
+    while ((index = ftl->buffer.waiting[FTL_POOL_MOVE].head) != FTL_LIST_END &&
+           !ftl_map_is_valid(ftl, ftl->buffer.slots[index].old_place)) {
+        (void)ftl_list_pop(&ftl->buffer.waiting[FTL_POOL_MOVE]);
         ftl->collection.slots--;
-        ftl_slot_free(ftl, index);
+        ftl_slot_free(&ftl->buffer, index);
         any = true;
     }
     return any;
@@ -190,13 +190,13 @@ static void fill_unit(struct ftl *ftl, struct ftl_request *request,
         unit.meta = ftl->pad;
         ftl->counters.pad_units++;
     } else {
-        if (ftl->slots[slot].pool == FTL_POOL_TRIM) {
+        if (ftl->buffer.slots[slot].pool == FTL_POOL_TRIM) {
             ftl_page_snapshot(ftl, slot, row_number);
             ftl->counters.map_pages++;
         }
-        emit_system(ftl, &ftl->slots[slot], row_number, system);
-        unit.data = ftl_slot_data(ftl, slot);
-        unit.meta = ftl_slot_meta(ftl, slot);
+        emit_system(ftl, &ftl->buffer.slots[slot], row_number, system);
+        unit.data = ftl_slot_data(&ftl->buffer, slot);
+        unit.meta = ftl_slot_meta(&ftl->buffer, slot);
         ftl->counters.units++;
     }
     ftl_request_add(&ftl->layout, request,
@@ -242,9 +242,10 @@ static bool is_far_ahead(const struct ftl *ftl)
  * FTL_TAG_NUMBER. */
 static uint32_t slot_flush(const struct ftl *ftl, uint16_t slot)
 {
-    return slot != FTL_LIST_END && ftl->slots[slot].pool != FTL_POOL_MOVE &&
-                   ftl->slots[slot].accepted <= ftl->flushed
-               ? ftl->flush
+    return slot != FTL_LIST_END &&
+                   ftl->buffer.slots[slot].pool != FTL_POOL_MOVE &&
+                   ftl->buffer.slots[slot].accepted <= ftl->buffer.flushed
+               ? ftl->buffer.flush
                : (uint32_t)FTL_TAG_NUMBER;
 }
 
@@ -260,9 +261,9 @@ static enum ftl_cause row_cause(const struct ftl *ftl,
     if (ftl->state == FTL_MOUNTING) {
         return FTL_CAUSE_MOUNT;
     }
-    if (slot != FTL_LIST_END && ftl->slots[slot].pool == FTL_POOL_TRIM) {
-        return ftl->slots[slot].number < trims ? FTL_CAUSE_TRIM
-                                               : FTL_CAUSE_RECORD;
+    if (slot != FTL_LIST_END && ftl->buffer.slots[slot].pool == FTL_POOL_TRIM) {
+        return ftl->buffer.slots[slot].number < trims ? FTL_CAUSE_TRIM
+                                                      : FTL_CAUSE_RECORD;
     }
     return plan->stream == FTL_STREAM_HOST
                ? FTL_CAUSE_WRITE
@@ -359,9 +360,10 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
 /* Whether the oldest slot that waits in a pool does not wait for more. */
 static bool is_forced(const struct ftl *ftl, enum ftl_pool pool)
 {
-    uint16_t oldest = ftl->waiting[pool].head;
+    uint16_t oldest = ftl->buffer.waiting[pool].head;
 
-    return oldest != FTL_LIST_END && ftl->slots[oldest].accepted <= ftl->forced;
+    return oldest != FTL_LIST_END &&
+           ftl->buffer.slots[oldest].accepted <= ftl->buffer.forced;
 }
 
 /*
@@ -413,7 +415,7 @@ static bool program_host_row(struct ftl *ftl)
     };
 
     if (ftl_victim_waits_for_trims(ftl) &&
-        ftl->waiting[FTL_POOL_TRIM].count != 0 &&
+        ftl->buffer.waiting[FTL_POOL_TRIM].count != 0 &&
         !ftl_power_is_failing(&ftl->power)) {
         return false; /* The other stream takes the pages. */
     }
@@ -422,7 +424,7 @@ static bool program_host_row(struct ftl *ftl)
         return ftl->streams[FTL_STREAM_HOST].rows_in_flight == 0 &&
                program_row(ftl, &plan);
     }
-    return (ftl->waiting[FTL_POOL_HOST].count >= ftl->layout.row_units ||
+    return (ftl->buffer.waiting[FTL_POOL_HOST].count >= ftl->layout.row_units ||
             is_forced(ftl, FTL_POOL_HOST)) &&
            program_row(ftl, &plan);
 }
@@ -438,12 +440,12 @@ static bool program_moved_row(struct ftl *ftl)
 
     (void)drop_invalid_moves(ftl);
     if (ftl_victim_waits_for_trims(ftl) &&
-        ftl->waiting[FTL_POOL_TRIM].count != 0) {
+        ftl->buffer.waiting[FTL_POOL_TRIM].count != 0) {
         plan.takes_pages = ftl->streams[FTL_STREAM_HOST].rows_in_flight == 0;
         return plan.takes_pages && program_row(ftl, &plan);
     }
-    return (ftl->waiting[FTL_POOL_MOVE].count >= ftl->layout.row_units ||
-            (ftl->waiting[FTL_POOL_MOVE].count != 0 &&
+    return (ftl->buffer.waiting[FTL_POOL_MOVE].count >= ftl->layout.row_units ||
+            (ftl->buffer.waiting[FTL_POOL_MOVE].count != 0 &&
              ftl_victim_is_at_end(ftl))) &&
            program_row(ftl, &plan);
 }

@@ -53,7 +53,7 @@ void ftl_health_set_read_only(struct ftl *ftl)
     if (!ftl_health_is_read_only(ftl)) {
         ftl->is_read_only = true;
         ftl->is_read_only_now = false;
-        ftl->forced = ftl->accepted;
+        ftl->buffer.forced = ftl->buffer.accepted;
         change_page(ftl, 0);
     }
 }

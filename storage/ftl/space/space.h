@@ -63,7 +63,7 @@ bool ftl_wear_is_reused(const struct ftl *ftl, uint32_t superblock);
 static inline bool ftl_is_filling(const struct ftl *ftl, uint32_t entry)
 {
     return ftl_is_in_slot(entry) &&
-           ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING;
+           ftl->buffer.slots[(uint16_t)entry].state == FTL_SLOT_FILLING;
 }
 
 /* ---- ftl_health.c: planes that have failed */

@@ -172,10 +172,10 @@ struct failures {
 static bool does_wait(const struct ftl *ftl, uint64_t accepted)
 {
     for (unsigned int pool = FTL_POOL_HOST; pool <= FTL_POOL_TRIM; pool++) {
-        uint16_t oldest = ftl->waiting[pool].head;
+        uint16_t oldest = ftl->buffer.waiting[pool].head;
 
         if (pool != FTL_POOL_MOVE && oldest != FTL_LIST_END &&
-            ftl->slots[oldest].accepted <= accepted) {
+            ftl->buffer.slots[oldest].accepted <= accepted) {
             return true;
         }
     }
@@ -191,7 +191,7 @@ static void check_failures(struct bed *bed)
 
     if (ftl->counters.program_errors != failures->seen) {
         failures->seen = ftl->counters.program_errors;
-        failures->accepted = ftl->accepted;
+        failures->accepted = ftl->buffer.accepted;
     }
     failures->late += failures->accepted != 0 &&
                       ftl->streams[FTL_STREAM_HOST].superblock == FTL_NOWHERE &&

@@ -550,9 +550,9 @@ static void test_the_capacity_stays_when_a_die_is_dead_at_the_start(
 /* The mount has read a page with trims, and has not programmed it yet. */
 static void lose_word_of_page(struct bed *bed)
 {
-    for (uint16_t i = 0; i < bed->ftl->num_slots; i++) {
-        const struct ftl_slot *slot = &bed->ftl->slots[i];
-        uint8_t *word = ftl_slot_data(bed->ftl, i);
+    for (uint16_t i = 0; i < bed->ftl->buffer.num_slots; i++) {
+        const struct ftl_slot *slot = &bed->ftl->buffer.slots[i];
+        uint8_t *word = ftl_slot_data(&bed->ftl->buffer, i);
 
         if (slot->pool == FTL_POOL_MOVE && slot->state == FTL_SLOT_WAITING &&
             slot->number == bed->ftl->config.logical_units &&
@@ -597,8 +597,8 @@ static void test_a_lost_word_of_a_page_does_not_trim_units(void **state)
 static uint16_t wait_until_programming(struct bed *bed, uint32_t unit)
 {
     for (unsigned int steps = 0; steps < MOUNT_STEPS; steps++) {
-        for (uint16_t i = 0; i < bed->ftl->num_slots; i++) {
-            const struct ftl_slot *slot = &bed->ftl->slots[i];
+        for (uint16_t i = 0; i < bed->ftl->buffer.num_slots; i++) {
+            const struct ftl_slot *slot = &bed->ftl->buffer.slots[i];
 
             if (slot->state == FTL_SLOT_PROGRAMMING && slot->number == unit) {
                 return i;
@@ -614,8 +614,8 @@ static uint16_t wait_until_programming(struct bed *bed, uint32_t unit)
  * looks at the data later, finds nothing wrong. */
 static void lose_word_of(struct bed *bed, uint16_t slot, uint32_t sector)
 {
-    uint8_t *word =
-        ftl_slot_data(bed->ftl, slot) + (size_t)sector * BED_SECTOR_LEN;
+    uint8_t *word = ftl_slot_data(&bed->ftl->buffer, slot) +
+                    (size_t)sector * BED_SECTOR_LEN;
 
     memset(word, 0, sizeof(uint64_t));
     assert_true(ftl_note_lost_word(bed->ftl, word));

@@ -46,7 +46,7 @@ static bool is_filling(const struct bed *bed)
     uint32_t entry = bed->ftl->map[0];
 
     return ftl_is_in_slot(entry) &&
-           bed->ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING;
+           bed->ftl->buffer.slots[(uint16_t)entry].state == FTL_SLOT_FILLING;
 }
 
 /* Read a part of the unit into a slot from dies that make no progress. */

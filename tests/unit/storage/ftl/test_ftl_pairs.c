@@ -574,8 +574,9 @@ static uint32_t durable_place(const struct ftl *ftl, uint32_t entry)
     uint16_t slot = ftl_is_in_slot(entry) ? (uint16_t)entry : FTL_LIST_END;
 
     while (slot != FTL_LIST_END) {
-        entry = ftl->slots[slot].old_place;
-        slot = entry == FTL_NOWHERE ? ftl->slots[slot].follows : FTL_LIST_END;
+        entry = ftl->buffer.slots[slot].old_place;
+        slot = entry == FTL_NOWHERE ? ftl->buffer.slots[slot].follows
+                                    : FTL_LIST_END;
     }
     return ftl_entry_place(entry);
 }

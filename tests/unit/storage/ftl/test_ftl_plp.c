@@ -358,7 +358,8 @@ static void end_when_full(struct bed *bed)
     struct sweep *sweep = bed->ctx;
 
     if (bed->ftl->free_superblocks <= FTL_URGENT_LEAVES_FREE &&
-        bed->ftl->dirty[FTL_POOL_HOST].count >= bed->config.buffer_units) {
+        bed->ftl->buffer.dirty[FTL_POOL_HOST].count >=
+            bed->config.buffer_units) {
         longjmp(sweep->end, 1);
     }
 }
@@ -699,7 +700,7 @@ static bool is_without_space(const struct bed *bed)
 
     return ftl->free_superblocks <= FTL_HOST_LEAVES_FREE &&
            ftl->streams[FTL_STREAM_HOST].superblock == FTL_NOWHERE &&
-           ftl->waiting[FTL_POOL_HOST].count >= ftl->layout.row_units;
+           ftl->buffer.waiting[FTL_POOL_HOST].count >= ftl->layout.row_units;
 }
 
 static void test_the_buffer_is_saved_into_superblocks_that_are_kept_free(
@@ -852,7 +853,8 @@ static void test_a_read_only_medium_without_space_counts_as_saved(void **state)
             ftl_health_write(bed->ftl);
             bed->ftl->has_work = true;
             bed_settle(bed);
-            assert_int_not_equal(bed->ftl->dirty[FTL_POOL_TRIM].count, 0);
+            assert_int_not_equal(bed->ftl->buffer.dirty[FTL_POOL_TRIM].count,
+                                 0);
         }
         ftl_power_fails(bed->ftl);
         bed_settle(bed);

@@ -158,7 +158,7 @@ static void repeat_programs(const struct bed_config *config)
                 rows + config->geometry.dies * (uint64_t)FTL_ROWS_AHEAD);
     refusal.is_on = false;
     pass_time(bed, 2 * RETRY_US);
-    assert_int_equal(bed->ftl->dirty[FTL_POOL_HOST].count, 0);
+    assert_int_equal(bed->ftl->buffer.dirty[FTL_POOL_HOST].count, 0);
     assert_int_equal(counters->erasures, erasures);
     assert_int_equal(bed->ftl->checkpoint.opened, opened);
     flush_and_check(bed);
@@ -238,7 +238,7 @@ static void test_a_word_of_a_row_that_waits_may_be_lost(void **state)
     entry = bed->ftl->map[0];
     assert_true(ftl_is_in_slot(entry));
     assert_true(ftl_note_lost_word(
-        bed->ftl, ftl_slot_data(bed->ftl, (uint16_t)entry) + 512));
+        bed->ftl, ftl_slot_data(&bed->ftl->buffer, (uint16_t)entry) + 512));
     refusal.is_on = false;
     bed_flush(bed);
     assert_false(ftl_is_storage_failing(bed->ftl));
