@@ -27,16 +27,16 @@ def enum_of(path: str, name: str) -> list[str]:
 
 @pytest.mark.parametrize("path, name, prefix, table, ends_with", [
     ("storage/ftl/ftl_flash.h", "ftl_cause", "FTL_CAUSE_", trace_flash.CAUSES, 1),
-    ("storage/ftl/state.h", "ftl_superblock_state", "FTL_SUPERBLOCK_",
+    ("storage/ftl/space/ftl_superblock.h", "ftl_superblock_state", "FTL_SUPERBLOCK_",
      trace_flash.SUPERBLOCK_STATES, 0),
-    ("storage/ftl/state.h", "ftl_stream_id", "FTL_STREAM_", trace_flash.STREAMS, 1),
+    ("storage/ftl/rows/ftl_stream.h", "ftl_stream_id", "FTL_STREAM_", trace_flash.STREAMS, 1),
     ("storage/ftl/ftl_flash.h", "ftl_flash_status", "FTL_FLASH_",
      trace_flash.ROW_STATUSES, 0),
     ("storage/ftl/base/ftl_trace.h", "ftl_wait", "FTL_WAIT_", trace_flash.WAITS, 0),
     ("storage/ftl/base/ftl_trace.h", "ftl_activity", "FTL_ACTIVITY_", trace_flash.ACTIVITIES, 0),
-    ("storage/ftl/state.h", "ftl_checkpoint_state", "FTL_CHECKPOINT_",
+    ("storage/ftl/background/ftl_checkpointing.h", "ftl_checkpoint_state", "FTL_CHECKPOINT_",
      trace_flash.ACTIVITY_PHASES[1], 0),
-    ("storage/ftl/state.h", "ftl_wipe_phase", "FTL_WIPE_",
+    ("storage/ftl/ftl_wiping.h", "ftl_wipe_phase", "FTL_WIPE_",
      trace_flash.ACTIVITY_PHASES[2], 0),
     ("hw-model/nand/hw_nand.h", "hw_nand_die_state", "HW_DIE_", trace_flash.PHASES, 0),
 ])
@@ -52,10 +52,10 @@ def test_the_names_of_tables_stand_at_their_numbers() -> None:
     assert causes.index("FTL_CAUSE_COLLECT") == COLLECTION
     assert causes.index("FTL_CAUSE_DISTURB") == trace_flash.CAUSES.index("read disturb")
     assert causes.index("FTL_CAUSE_POWER") == trace_flash.CAUSES.index("power failure")
-    states = enum_of("storage/ftl/state.h", "ftl_superblock_state")
+    states = enum_of("storage/ftl/space/ftl_superblock.h", "ftl_superblock_state")
     assert [name.removeprefix("FTL_SUPERBLOCK_").lower() for name in states[:5]] == \
         list(trace_flash.SUPERBLOCK_STATES[:5])
-    phases = enum_of("storage/ftl/state.h", "ftl_mount_phase")
+    phases = enum_of("storage/ftl/mount/ftl_mounting.h", "ftl_mount_phase")
     assert len(trace_flash.ACTIVITY_PHASES[0]) == len(phases) + 2   # ready and failed
     opcodes = re.findall(r"NAND_CMD_(\w+) = \d,",
                          re.search(r"enum nand_opcode \{(.*?)\}",
