@@ -212,7 +212,66 @@ static void queue_pairs_shared(struct conf *conf)
     end_crowd(crowd);
 }
 
+/* The Connect of IW_CONNECT, whose READ is not answered. */
+#define IW_CAPSULE                                                             \
+    "f> 41 43 00000000 00000000 00000001 00000000 7f 40 0100 01 z19 "          \
+    "00000000 88880102 000400 12345678 40 0000 0000 1f00 00 z17\n"             \
+    "f< 41 41 00000000 00000001 00000001 00000000 @12 00000400 78563412 "      \
+    "0201888800000000\n"
+
+/* A part of the answer, and then some time. */
+#define IW_SLOW(offset)                                                        \
+    "f> 81 42 @+" offset " z64\n"                                              \
+    "wait 4\n"
+
+/* An empty WRITE, and then some time. */
+#define IW_RTR                                                                 \
+    "f> c1 40 00000000 z8\n"                                                   \
+    "wait 9\n"
+
 static const struct conf_test tests[] = {
+    CONF_TEST("time.slow-request", "RFC 5044 7.1.1",
+              "give a request up whose bytes come slowly", iwarp_script_run,
+              .is_malformed = true,
+              .text = "open\n"
+                      "> \"MPA\"\n"
+                      "wait 6\n"
+                      "quiet\n"
+                      "> \" ID\"\n"
+                      "wait 6\n"
+                      "< end\n"),
+    CONF_TEST("time.no-fpdu", "RFC 5044 7.1.2",
+              "end a connection whose host never begins", iwarp_script_run,
+              .is_malformed = true,
+              .text = IW_OPEN "wait 20\n"
+                              "quiet\n"
+                              "wait 40\n"
+                              "< end\n"),
+    CONF_TEST("time.rtr-only", "RFC 5044 7.1.2",
+              "end a connection whose host sends empty WRITEs, and no Connect",
+              iwarp_script_run, .is_malformed = true,
+              .text = IW_OPEN IW_RTR IW_RTR "quiet\n" IW_RTR IW_RTR IW_RTR
+                                            "< end\n"),
+    CONF_TEST("time.no-response", "RFC 5040 5.2",
+              "end a connection whose host does not answer the READ of Connect",
+              iwarp_script_run, .is_malformed = true,
+              .text = IW_OPEN IW_CAPSULE "wait 4\n"
+                                         "quiet\n"
+                                         "wait 56\n"
+                                         "< end\n"),
+    CONF_TEST("time.half-response", "RFC 5040 5.2",
+              "end a connection whose host answers half of the READ of Connect",
+              iwarp_script_run, .is_malformed = true,
+              .text = IW_OPEN IW_CAPSULE "f> 81 42 @ z512\n"
+                                         "wait 4\n"
+                                         "quiet\n"
+                                         "wait 56\n"
+                                         "< end\n"),
+    CONF_TEST("time.slow-response", "RFC 5040 5.2",
+              "end a connection whose host answers the READ of Connect slowly",
+              iwarp_script_run, .is_malformed = true,
+              .text = IW_OPEN IW_CAPSULE IW_SLOW("0") IW_SLOW(
+                  "64") "quiet\n" IW_SLOW("128") IW_SLOW("192") "< end\n"),
     CONF_TEST("limits.queue-pairs", "data sheet",
               "1024 queue pairs of iWARP are accepted, and not one more of any "
               "kind until one is released",
