@@ -98,20 +98,22 @@ def uring_program(suite: Path, folder: Path) -> Path:
 def install(instance: Instance, suite: Path, folder: Path) -> None:
     """Copy blktests into the guest; its rc file then reads our helpers."""
     instance.run(f"mkdir {SUITE} && tar -x -C {SUITE}", send=suite_archive(suite))
-    instance.put(uring_program(suite, folder), f"{SUITE}/src/{URING_PROGRAM}")
+    if (suite / "src" / f"{URING_PROGRAM}.c").is_file():    # an older one has no nvme/067
+        instance.put(uring_program(suite, folder), f"{SUITE}/src/{URING_PROGRAM}")
     # udev would have made this link, which bash needs.
     instance.run("ln -sfn /proc/self/fd /dev/fd")
     # Linux tests each Diffie-Hellman group when it first uses it.  An emulated host
     # gives up on ffdhe8192, because the test takes longer than a minute.
     instance.run("echo 1 > /sys/module/cryptomgr/parameters/notests")
-    instance.run("modprobe -a loop nvme_loop nvmet_rdma xfs")
+    instance.run("modprobe -a loop nvme_loop nvmet_rdma nvmet_tcp nvme_tcp xfs")
 
 
 class Target:
     """The drive as blktests' external target, while the `with` statement lasts."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, transport: str) -> None:
         self.instance = instance
+        self.transport = transport      # "rdma" or "tcp"
         assert instance.config.drive is not None
         self.drive = instance.config.drive
         self.addresses = [link.target_address
@@ -151,7 +153,8 @@ class Target:
     def look(self) -> tuple[str, bool]:
         """What a host sees: the namespace's UUID, and whether there are reservations."""
         run = self.instance.run
-        run(f"nvme connect -t rdma -a {self.addresses[0]} -s {SERVICE} -n {self.nqn}")
+        run(f"nvme connect -t {self.transport} -a {self.addresses[0]} -s {SERVICE} "
+            f"-n {self.nqn}")
         device = first_namespace(self.instance)
         uuid = run(f"cat /sys/block/{device}/uuid", apart=True).output.strip()
         controller = json.loads(run(f"nvme id-ctrl /dev/{device} -o json", apart=True).output)
@@ -161,7 +164,7 @@ class Target:
     def write_values(self) -> None:
         """What `target_control config` shows."""
         uuid, self.has_reservations = self.look()
-        values = {"blkdev-type": "none", "trtype": "rdma", "hostnqn": HOST_NQN,
+        values = {"blkdev-type": "none", "trtype": self.transport, "hostnqn": HOST_NQN,
                   "hostid": HOST_ID, "traddr": self.addresses[0], "trsvid": str(SERVICE),
                   "subsys-uuid": uuid, "subsysnqn": self.nqn,
                   "ana": "yes" if self.has_ana else "no"}
@@ -218,7 +221,7 @@ class Target:
         self.refuse(True)
         self.forget_hosts()
         self.instance.run("rm -rf /run/blktests/nvmet")
-        mgmt.ask(self.instance, "disconnect")
+        mgmt.ask(self.instance, "disconnect", all=True)
 
     def do_host(self, host: str, key: str, value: str) -> None:
         access.change(self.instance, {"nqn": host, key: value})
@@ -280,8 +283,8 @@ class Target:
         found = re.findall(r"nvme\d+", run(listed, apart=True).output)
         own = not found
         if own:
-            run(f"nvme connect -t rdma -a {self.addresses[0]} -s {SERVICE} -n {self.nqn} "
-                f"-q {HOST_NQN} -I {HOST_ID}")
+            run(f"nvme connect -t {self.transport} -a {self.addresses[0]} -s {SERVICE} "
+                f"-n {self.nqn} -q {HOST_NQN} -I {HOST_ID}")
             found = re.findall(r"nvme\d+", run(listed, apart=True).output)
         yield [f"/dev/{name}" for name in found]
         if own:
@@ -334,7 +337,7 @@ class Target:
         image.save(path)
         self.instance.ask("power-on", part=self.instance.drive)
         deadline = time.monotonic() + STARTS_S
-        while self.instance.run(f"nvme discover -t rdma -a {self.addresses[0]} "
+        while self.instance.run(f"nvme discover -t {self.transport} -a {self.addresses[0]} "
                                 f"-s {SERVICE}", check=False).status != 0:
             if time.monotonic() > deadline:
                 raise EssdError(f"the drive did not answer {STARTS_S} s after its start")
@@ -413,44 +416,45 @@ def check(instance: Instance, words: str, variables: dict[str, str],
     return parse_outcomes(output), logs
 
 
-def against_drive(instance: Instance, words: str, timeout_s: float
+def against_drive(instance: Instance, transport: str, words: str, timeout_s: float
                   ) -> tuple[list[Outcome], str]:
     """The tests that prepare a target: the target is the drive."""
-    with Target(instance) as target:
+    with Target(instance, transport) as target:
         outcomes, text = check(instance, words, {
             "NVME_TARGET_CONTROL": f"{SUITE}/target_control"}, timeout_s)
     return outcomes + target.failures, text + "\n" + "\n".join(target.log)
 
 
-def against_nvmet(instance: Instance, words: str, timeout_s: float
+def against_nvmet(instance: Instance, transport: str, words: str, timeout_s: float
                   ) -> tuple[list[Outcome], str]:
     """The same tests; the target is the guest itself."""
-    return check(instance, words, {"NVMET_TRTYPES": "rdma",
+    return check(instance, words, {"NVMET_TRTYPES": transport,
                                    "NVMET_BLKDEV_TYPES": "device"}, timeout_s)
 
 
-def on_device(instance: Instance, words: str, multipath: bool, timeout_s: float
-              ) -> tuple[list[Outcome], str]:
+def on_device(instance: Instance, transport: str, words: str, multipath: bool,
+              timeout_s: float) -> tuple[list[Outcome], str]:
     """The tests that get a device: a namespace of the drive, through both ports.
 
     Without multipath, one port, and blktests' own targets are nvmet's loop transport.
     """
     run = instance.run
-    run("modprobe -r nvme_loop nvme_rdma nvmet_rdma nvmet nvme_fabrics nvme_core; "
-        f"modprobe nvme_core multipath={'Y' if multipath else 'N'} && "
-        "modprobe -a nvme_rdma nvme_loop")
+    run("modprobe -r nvme_loop nvme_rdma nvme_tcp nvmet_rdma nvmet_tcp nvmet nvme_fabrics "
+        f"nvme_core; modprobe nvme_core multipath={'Y' if multipath else 'N'} && "
+        "modprobe -a nvme_rdma nvme_tcp nvme_loop")
     drive = instance.config.drive
     assert drive is not None
     links = list(instance.config.ports_of(instance.drive).values())
     for link in links if multipath else links[:1]:
-        run(f"nvme connect -t rdma -a {link.target_address} -s {SERVICE} -n {drive.nqn}")
+        run(f"nvme connect -t {transport} -a {link.target_address} -s {SERVICE} "
+            f"-n {drive.nqn}")
     # udev would have made these links, by which blktests names a controller.
     run("mkdir -p /dev/char; for c in /sys/class/nvme/nvme*; do "
         "ln -sfn /dev/${c##*/} /dev/char/$(cat $c/dev); done")
     device = f"/dev/{first_namespace(instance)}"
     try:
         return check(instance, f"-d {words}", {
-            "TEST_DEVS": device, "NVMET_TRTYPES": "rdma" if multipath else "loop"}, timeout_s)
+            "TEST_DEVS": device, "NVMET_TRTYPES": transport if multipath else "loop"}, timeout_s)
     finally:
         run("nvme disconnect-all")
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import blktests_run as run
 import pytest
-from blktests_list import EXPECTED, Expected, Outcome, hanging, read_expected, surprises
+from blktests_list import (EXPECTED, Expected, Outcome, hanging, read_expected, run_name,
+                           surprises)
 from conftest import SESSION
 
 from essd.instance.instance import Instance
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.long
 
 NAME = f"{SESSION}-blktests"
 GROUP_S = 5400          # an emulated host needs about half of it
+TRANSPORTS = ["rdma", "tcp"]
 # These need a host without multipath.  In the first ones, nvmet exports a controller of the
 # drive once more; the last one is about atomic writes.
 NO_MULTIPATH = [*(f"nvme/{number:03}" for number in range(33, 38)), "nvme/059"]
@@ -59,23 +61,26 @@ def compare(outcomes: list[Outcome], text: str, kind: str, target: str,
 
 
 @pytest.mark.timeout(GROUP_S)
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_blktests_finds_in_the_drive_what_it_finds_in_nvmet(
-        instance: Instance, target: str) -> None:
+        instance: Instance, target: str, transport: str) -> None:
     only = os.environ.get("ESSD_BLKTESTS_ONLY", "").split()
     against = run.against_drive if target == "drive" else run.against_nvmet
     # What is named runs in any case, also a test that the list says hangs.
-    words = only or [*(f"-x {name}" for name in hanging(target)), "nvme"]
-    outcomes, text = against(instance, " ".join(words), GROUP_S)
-    compare(outcomes, text, "target", target, only)
+    kind = run_name("target", transport)
+    words = only or [*(f"-x {name}" for name in hanging(kind, target)), "nvme"]
+    outcomes, text = against(instance, transport, " ".join(words), GROUP_S)
+    compare(outcomes, text, kind, target, only)
 
 
 @pytest.mark.drive
 @pytest.mark.timeout(GROUP_S)
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_blktests_for_a_device_pass_with_a_namespace_of_the_drive(
-        instance: Instance) -> None:
+        instance: Instance, transport: str) -> None:
     others = " ".join(f"-x {name}" for name in NO_MULTIPATH)
-    outcomes, text = run.on_device(instance, f"{others} nvme", True, GROUP_S)
-    compare(outcomes, text, "device", "drive", [])
+    outcomes, text = run.on_device(instance, transport, f"{others} nvme", True, GROUP_S)
+    compare(outcomes, text, run_name("device", transport), "drive", [])
 
 
 @pytest.mark.drive
@@ -83,5 +88,5 @@ def test_blktests_for_a_device_pass_with_a_namespace_of_the_drive(
 def test_blktests_for_a_device_without_multipath_pass_with_the_drive(
         instance: Instance) -> None:
     words = " ".join(NO_MULTIPATH)
-    outcomes, text = run.on_device(instance, words, False, GROUP_S)
+    outcomes, text = run.on_device(instance, "rdma", words, False, GROUP_S)
     compare(outcomes, text, "no-multipath", "drive", [])

@@ -237,6 +237,25 @@ def test_connect_all_connects_by_both_transports(tcp: Job) -> None:
     assert len(tcp.namespaces()) == 1
 
 
+DISCOVERY = "nqn.2014-08.org.nvmexpress.discovery"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("transport", "service"), [("tcp", 4420), ("tcp", 8009),
+                                                    ("rdma", 4420)])
+def test_a_discovery_controller_is_kept_alive(tcp: Job, transport: str, service: int) -> None:
+    tcp.quiet(f"nvme connect -t {transport} -a {tcp.addresses[0]} -s {service} "
+              f"-n {DISCOVERY} -k 1")
+    time.sleep(5)
+    state, own = tcp.quiet("cat /sys/class/nvme/nvme*/state "
+                           "/sys/class/nvme/nvme*/subsysnqn").split()
+    assert state == "live"
+    # Linux names the subsystem as Identify does, which says the drive's own NQN.
+    assert own == f"{tcp.nqn}:discovery"
+    assert "disconnected 0" in tcp.quiet(f"nvme disconnect -n {DISCOVERY}")
+    assert "disconnected 1" in tcp.quiet(f"nvme disconnect -n {own}")
+
+
 # ---- Parts of the target, which do not depend on the transport.
 
 UUIDS = [f"{n}{n}111111-2222-3333-4444-555555555555" for n in (1, 2)]
