@@ -31,37 +31,46 @@ static bool is_known(const struct tls_socket *socket,
            socket->handshakes[conn->handshake].is_known;
 }
 
+/* A connection that may make room, and how many its address has in its state.
+ */
+struct candidate {
+    struct tls_conn *conn; /* NULL: none */
+    bool is_known;
+    unsigned int of_host;
+};
+
 /* Whether `a` is to make room rather than `b`: first those whose key is not
  * known, then those of the address that has most, then the oldest. */
-static bool goes_first(const struct tls_socket *socket,
-                       const struct tls_conn *a, const struct tls_conn *b)
+static bool goes_first(const struct candidate *a, const struct candidate *b)
 {
-    unsigned int of_a, of_b;
-
-    if (is_known(socket, a) != is_known(socket, b)) {
-        return !is_known(socket, a);
+    if (b->conn == NULL || a->is_known != b->is_known) {
+        return b->conn == NULL || !a->is_known;
     }
-    of_a = count_state(socket, (enum tls_conn_state)a->state, a->peer.host);
-    of_b = count_state(socket, (enum tls_conn_state)b->state, b->peer.host);
-    return of_a != of_b ? of_a > of_b : a->since_us < b->since_us;
+    return a->of_host != b->of_host ? a->of_host > b->of_host
+                                    : a->conn->since_us < b->conn->since_us;
 }
 
 /* End one of the connections in a state, so that another one may enter it. */
 static void displace_one(struct tls_socket *socket, enum tls_conn_state state)
 {
-    struct tls_conn *victim = NULL;
+    struct candidate victim = {0};
 
     for (unsigned int i = 0; i < TLS_CONNS; i++) {
         struct tls_conn *conn = &socket->conns[i];
 
-        if (conn->state == state && !conn->wants_abort &&
-            (victim == NULL || goes_first(socket, conn, victim))) {
-            victim = conn;
+        if (conn->state == state && !conn->wants_abort) {
+            const struct candidate one = {
+                conn, is_known(socket, conn),
+                count_state(socket, state, conn->peer.host)};
+
+            if (goes_first(&one, &victim)) {
+                victim = one;
+            }
         }
     }
-    ASSERT(victim != NULL);
+    ASSERT(victim.conn != NULL);
     socket->counters[TLS_COUNT_DISPLACED]++;
-    tls_conn_end(socket, victim);
+    tls_conn_end(socket, victim.conn);
 }
 
 void tls_make_room(struct tls_socket *socket, enum tls_conn_state state,
