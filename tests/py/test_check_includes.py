@@ -56,6 +56,8 @@ def test_a_layer_may_only_include_the_layers_in_its_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("path", "header"), [
     ("nvmeof/target/request/buffer.c", "nvmeof/target/io/io.h"),
     ("nvmeof/target/io/copy.c", "nvmeof/target/logs/logs.h"),
+    ("storage/ftl/ops/ftl_hold.c", "storage/ftl/space/space.h"),
+    ("storage/ftl/background/ftl_move.c", "storage/ftl/mount/mount.h"),
 ])
 def test_a_floor_may_not_include_one_above(tmp_path: Path, path: str, header: str) -> None:
     below, above = path.split("/")[2], header.split("/")[2]
@@ -63,9 +65,17 @@ def test_a_floor_may_not_include_one_above(tmp_path: Path, path: str, header: st
         f"{path}:1: {below} is below {above}, so it may not include {header}"]
 
 
+def test_what_is_on_a_floor_is_not_for_another_layer(tmp_path: Path) -> None:
+    path, header = "firmware/medium/nand_seam.c", "storage/ftl/ops/ops.h"
+    assert complaints(tmp_path, path, header) == [
+        f"{path}:1: {header} is on a floor of storage/ftl: only that includes it"]
+
+
 @pytest.mark.parametrize(("path", "header"), [
     ("nvmeof/target/io/copy.c", "nvmeof/target/request/request.h"),
     ("nvmeof/target/io/copy.c", "nvmeof/target/io/io.h"),
+    ("storage/ftl/mount/ftl_mount.c", "storage/ftl/background/background.h"),
+    ("storage/ftl/ops/ftl_hold.c", "storage/ftl/state.h"),
     ("nvmeof/target/io/copy.c", "nvmeof/target/target.h"),
     ("nvmeof/target/hooks.c", "nvmeof/target/logs/logs.h"),
     ("storage/volume/reservations.h", "nvmeof/target/base/reservation.h"),
