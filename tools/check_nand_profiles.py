@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Check that docs/hardware/nand-profiles.md has every number of the NAND model.
 
-The numbers of the code are the initialisers in nand_profile.c and the constants of
-enums in the other files of SOURCES.  The document has them in tables: one row for
-each field, with a column for each profile and for each SLC mode, and one row for
-each constant.  A number that differs, or that only one of both has, is a complaint.
-So is a number without a source: a row names letters of the document's list of
-sources, or says "chosen", and then the list below the table says why.
+The numbers of the code are the initialisers in nand_profile.c.  The document has them
+in tables: one row for each field, with a column for each profile and for each SLC
+mode.  A number that differs, or that only one of both has, is a complaint.  So is a
+number without a source: a row names letters of the document's list of sources, or
+says "chosen", and then the list below the table says why.
+
+Constants of enums in SOURCES are the same for every profile.  The comment of each
+says what it is and why; a constant without a comment is a complaint.
 """
 import re
 import sys
@@ -238,29 +240,33 @@ def check_profiles(text: str, code: Numbers) -> Iterator[str]:
                 for profile, name in sorted(code.keys() - seen))
 
 
-def check_constants(text: str, code: dict[str, int]) -> Iterator[str]:
-    seen = set()
-    for row in rows_of(text):
-        if "value" not in row.cells:
-            continue
-        name = row.cells["name"].strip("`")
-        seen.add(name)
-        if parse_value(row.cells["value"]) != code.get(name):
-            yield (f"{DOCUMENT}:{row.line}: {name} is {row.cells['value']} here, and "
-                   f"{code.get(name)} in the code")
-        if not list(row.cells.values())[-1]:
-            yield f"{DOCUMENT}:{row.line}: {name} has no source"
-    yield from (f"{DOCUMENT}: {name} is missing" for name in sorted(code.keys() - seen))
+def has_comment(text: str, constant: str) -> bool:
+    """Whether a comment follows the constant in its line, or stands above it."""
+    lines = text.splitlines()
+    found = [number for number, line in enumerate(lines)
+             if re.match(rf"\s+{constant} = ", line)]
+    if not found or "/*" in lines[found[0]]:
+        return bool(found)
+    at = found[0] - 1
+    if not lines[at].rstrip().endswith("*/"):
+        return False
+    while lines[at].lstrip().startswith("*"):
+        at -= 1
+    return lines[at].lstrip().startswith("/*")
+
+
+def check_constants(name: str, text: str) -> Iterator[str]:
+    yield from (f"{name}: {constant} has no comment that says why" for constant
+                in constants(text) if not has_comment(text, constant))
 
 
 def complaints(text: str, sources: dict[str, str]) -> list[str]:
     """What is wrong with the document, for these texts of the sources."""
     try:
-        numbers: dict[str, int] = {}
-        for source in sources.values():
-            numbers |= constants(source)
-        return [*check_profiles(text, numbers_of_profiles(sources[PROFILES])),
-                *check_constants(text, numbers)]
+        found = [*check_profiles(text, numbers_of_profiles(sources[PROFILES]))]
+        for name, source in sources.items():
+            found += check_constants(name, source)
+        return found
     except CheckError as error:
         return [str(error)]
 

@@ -16,17 +16,37 @@
  * The numbers of the model that are the same for every profile.  A name that
  * ends in PART is the divisor of a fraction: 8 stands for one eighth.
  */
+/* All of these are chosen; the reason follows the colon. */
 enum {
-    RATE_MAX_PART = 4,    /* of the bits: at most so many are wrong */
-    WEIGHT_ONE = 64,      /* the weight that does not change an error rate */
-    BLOCK_SPREAD = 13,    /* the weight of a block deviates by so much */
-    WORDLINE_SPREAD = 10, /* the weight of a wordline deviates by so much */
-    NOISE_PART = 8,       /* of the wrong bits: the noise of one read */
-    NORMAL_MEAN = 8,      /* from this mean on, a normal distribution is used */
-    FAILURE_MIN_PART = 256, /* of the rated chance of failure: a new block's */
-    FAILURE_MAX_WEAR = 16,  /* rated lives after which failures do not grow */
-    FAILURE_MAX_PART = 2,   /* of the operations: at most so many fail */
-    TORN_GOOD_PART = 16, /* of the units of a torn wordline: those that read */
+    /* At most 1/4 of all bits are wrong: far more than can be corrected. */
+    RATE_MAX_PART = 4,
+    /* Weights of pages, blocks and wordlines are multiples of 1/64: exact
+     * enough for integers. */
+    WEIGHT_ONE = 64,
+    /* Weights of blocks deviate from 1 by up to 13/64, which is 20%: some
+     * blocks need soft decoding long before others. */
+    BLOCK_SPREAD = 13,
+    /* Those of wordlines by up to 10/64, which is 16%: layers differ in the
+     * same way in each block (source H of nand-profiles.md, without a size). */
+    WORDLINE_SPREAD = 10,
+    /* 1/8 of the wrong bits is the noise of one read, the others are wrong in
+     * each read: a unit that is read again has other wrong bits, not many. */
+    NOISE_PART = 8,
+    /* The number of wrong bits has a Poisson distribution; from this mean on, a
+     * normal one: close enough to it. */
+    NORMAL_MEAN = 8,
+    /* A new block fails with 1/256 of the rated probability: rare, but
+     * possible. */
+    FAILURE_MIN_PART = 256,
+    /* After 16 times the rated erasures, failures do not become more frequent:
+     * the product of the third power and a probability fits into 64 bits. */
+    FAILURE_MAX_WEAR = 16,
+    /* At most 1/2 of all operations fail: firmware still makes progress. */
+    FAILURE_MAX_PART = 2,
+    /* 1/16 of the units of a half programmed wordline read as they were
+     * written: firmware must not take a unit that reads for a wordline that is
+     * whole. */
+    TORN_GOOD_PART = 16,
 };
 
 /* What a hash is for, so that draws for different purposes are independent. */

@@ -14,10 +14,16 @@
 #include "lib/util.h"
 
 enum {
-    /* Bits of a codeword, with parity: (4096 + 64 + 16) bytes * 8 / 0.90. */
+    /* Bits of a codeword, with parity: (4096 + 64 + 16) bytes * 8 / 0.90.  The
+     * code rate is chosen: the parity then fits into the spare area.  `mlc2d`
+     * has less of it, and a weaker code. */
     NAND_CODEWORD_BITS = 37120,
-    NAND_WEAR_CYCLE = 256, /* see struct nand_block */
-    NAND_BITS_MAX = 4096,  /* most wrong bits that are reported */
+    /* Wear is counted in 1/256 of an erasure (struct nand_block), so that
+     * erasures in SLC mode, each a small part of one, can be counted. */
+    NAND_WEAR_CYCLE = 256,
+    /* Most wrong bits that are reported: far more than can be corrected, and
+     * it fits into the 16 bits of RESULT. */
+    NAND_BITS_MAX = 4096,
 };
 
 /* What the number of wrong bits of a unit depends on. */

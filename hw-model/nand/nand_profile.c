@@ -8,11 +8,11 @@
 #include <string.h>
 
 enum {
-    GEOMETRY_CHANNELS = 16,
-    GEOMETRY_DIES = 16,
-    GEOMETRY_PLANES = 4,
-    GEOMETRY_UNITS = 4,
-    GEOMETRY_PAGES = 4,
+    GEOMETRY_CHANNELS = 16, /* the controller's model has tables for 256 dies */
+    GEOMETRY_DIES = 16,     /* of a channel: the same */
+    GEOMETRY_PLANES = 4,    /* a command has four block numbers */
+    GEOMETRY_UNITS = 4,     /* no part has pages of more than 16 KiB */
+    GEOMETRY_PAGES = 4,     /* no part has more than four bits in a cell */
 };
 
 #define PER_MILLION(n) ((uint32_t)((UINT64_C(n) << 32) / 1000000))

@@ -11,16 +11,18 @@
 /* Sizes of a unit, repeated from regs/nand.h; nand_array.c asserts that they
  * agree. */
 enum {
-    NAND_UNIT_DATA = 4096,
-    NAND_UNIT_META = 64,
-    NAND_UNIT_SYSTEM = 16,
+    NAND_UNIT_DATA = 4096, /* bytes of data of a unit: nand.md, section 1 */
+    NAND_UNIT_META = 64,   /* bytes of metadata: the same */
+    NAND_UNIT_SYSTEM = 16, /* system bytes: the same */
 };
 
 enum {
     NAND_PROFILE_PAGES = 4, /* pages of a wordline, at most */
     NAND_PROFILE_STEPS = 4, /* soft steps of the error correction, at most */
     NAND_PROFILE_NAME = 16, /* bytes of a name, with the NUL */
-    NAND_SUPERBLOCKS = 200, /* blocks of a plane, at least */
+    /* Blocks of a plane, at least: a translation layer with eight blocks would
+     * not behave like one with hundreds. */
+    NAND_SUPERBLOCKS = 200,
     /* The blocks with the same number on all dies have at least so many
      * wordlines together, because the firmware does not count some of them as
      * capacity. */
