@@ -118,33 +118,63 @@ enum {                            /* PLACE; no COOKIE */
 };
 enum toe_opcode {
     TOE_CMD_NOP = 0,
-    TOE_CMD_LISTEN = 1,
-    TOE_CMD_UNLISTEN = 2,
-    TOE_CMD_ACCEPT = 3,
-    TOE_CMD_REJECT = 4,
-    TOE_CMD_SEND = 5,
-    TOE_CMD_CREDIT = 6,
-    TOE_CMD_CLOSE = 7,
-    TOE_CMD_ABORT = 8,
-    TOE_CMD_RELEASE = 9,
-    TOE_CMD_QUERY = 10,
-    TOE_CMD_LADDR_SET = 11,
+    TOE_CMD_LISTEN = 1,           /* a SYN for PORT of any own address causes
+                                   * ASKED from now on */
+    TOE_CMD_UNLISTEN = 2,         /* ends that; connections stay, half-open ones
+                                   * end with RST */
+    TOE_CMD_ACCEPT = 3,           /* answers the SYN; the receive ring begins at
+                                   * ADDR, a multiple of 64 */
+    TOE_CMD_REJECT = 4,           /* ends a SYN, also after ACCEPT, with a RST if
+                                   * the port has room; ENDED follows at once */
+    TOE_CMD_SEND = 5,             /* sends 1 byte to TOE_SEND_MAX in 1 to 3
+                                   * pieces, the first one ADDR and LENGTH; at
+                                   * most TOE_SENDS at a time; completes with
+                                   * SENT */
+    TOE_CMD_CREDIT = 6,           /* gives LENGTH received bytes back: the window
+                                   * grows */
+    TOE_CMD_CLOSE = 7,            /* sends FIN after all bytes; completes with
+                                   * CLOSED */
+    TOE_CMD_ABORT = 8,            /* sends RST; completes with ABORTED */
+    TOE_CMD_RELEASE = 9,          /* gives the TID back */
+    TOE_CMD_QUERY = 10,           /* writes TOE_TCB_LEN bytes to ADDR, a multiple
+                                   * of 64 */
+    TOE_CMD_LADDR_SET = 11,       /* an own IP address on a port and VLAN */
     TOE_CMD_LADDR_CLEAR = 12,
-    TOE_CMD_RING = 13,
-    TOE_CMD_FOLLOW = 14,
-    TOE_CMD_PLACE = 15,
+    TOE_CMD_RING = 13,            /* moves the receive ring to ADDR, a multiple
+                                   * of 64: bytes that are not given back are at
+                                   * their places there when STATUS is written,
+                                   * and the former ring is firmware's again */
+    TOE_CMD_FOLLOW = 14,          /* follows the stream of NVMe/TCP PDUs from the
+                                   * next byte on.  LENGTH is the number of all
+                                   * bytes that were not given back, 8 or more;
+                                   * the command gives them back */
+    TOE_CMD_PLACE = 15,           /* says where the data of the R2T with this tag
+                                   * go.  Further commands with the same tag add
+                                   * pieces */
     TOE_OPCODES,
 };
+/* Of a command that is not OK, nothing has happened. */
 enum toe_status {
     TOE_PENDING = 0,
     TOE_OK = 1,
     TOE_BAD_OPCODE = 2,
     TOE_BAD_TID = 3,              /* no such connection or object */
-    TOE_BAD_STATE = 4,            /* not now */
-    TOE_BAD_ARGUMENT = 5,
-    TOE_BAD_ADDRESS = 6,          /* not in DRAM, or not aligned */
-    TOE_NO_ROOM = 7,
-    TOE_ENDED = 8,                /* the connection ended before it was done */
+    TOE_BAD_STATE = 4,            /* not now: LISTEN while the engine is off;
+                                   * FOLLOW when other bytes have come, or twice;
+                                   * PLACE for a tag whose data are coming, or
+                                   * with another CCCID or OFFSET */
+    TOE_BAD_ARGUMENT = 5,         /* length 0 or too long, also of a piece; more
+                                   * credit than bytes; TCP port 0; a port that
+                                   * has a listener, or for UNLISTEN has none;
+                                   * group address */
+    TOE_BAD_ADDRESS = 6,          /* not in DRAM, not aligned, or a memory error
+                                   * there */
+    TOE_NO_ROOM = 7,              /* TOE_LISTENERS, or TOE_SENDS of this
+                                   * connection, or TOE_PLACES, or
+                                   * TOE_PLACE_PIECES of this tag */
+    TOE_ENDED = 8,                /* ACCEPT, REJECT: the SYN has been given up;
+                                   * RING: the connection has ended; its ENDED is
+                                   * in the ring */
     TOE_LOST_WORD = 9,            /* bytes to send have a memory error */
 };
 
@@ -173,14 +203,29 @@ enum {
     TOE_H2C_MAX = 262144,         /* data of H2CData that is followed */
 };
 enum toe_kind {
-    TOE_KIND_SENT = 1,            /* completes SEND */
-    TOE_KIND_CLOSED = 2,          /* completes CLOSE */
-    TOE_KIND_ABORTED = 3,         /* completes ABORT; NO_ROOM: without RST */
-    TOE_KIND_ASKED = 4,           /* event: a SYN waits for ACCEPT or REJECT */
-    TOE_KIND_ESTABLISHED = 5,     /* event */
-    TOE_KIND_DATA = 6,            /* event: VALUE more bytes are in the ring */
-    TOE_KIND_FINISHED = 7,        /* event: the peer sends nothing more */
-    TOE_KIND_ENDED = 8,           /* event: VALUE is enum toe_end */
+    /* Completes SEND.  OK: the peer has acknowledged all of it; ENDED: the
+     * connection ended before; LOST_WORD: its bytes had a memory error, which
+     * ended the connection.  VALUE: the length. */
+    TOE_KIND_SENT = 1,
+    /* Completes CLOSE, with the connection's end.  OK: both sides have closed;
+     * ENDED: it ended otherwise. */
+    TOE_KIND_CLOSED = 2,
+    /* Completes ABORT, with the connection's end.  OK: its RST has left the
+     * engine, or the connection had ended before; NO_ROOM: it ended without a
+     * RST, because the port took none, or the engine was switched off. */
+    TOE_KIND_ABORTED = 3,
+    TOE_KIND_ASKED = 4,           /* event: a SYN waits for ACCEPT or REJECT;
+                                   * QUERY tells the peer */
+    TOE_KIND_ESTABLISHED = 5,     /* event: the handshake is complete */
+    TOE_KIND_DATA = 6,            /* event: VALUE more bytes are in the ring, of
+                                   * one or more segments; 0 if only a PDU has
+                                   * begun */
+    TOE_KIND_FINISHED = 7,        /* event: the peer sends nothing more; all of
+                                   * it was reported */
+    /* Event: the connection does not exist any more.  Bytes and a FIN that were
+     * not reported before are flushed, unless both sides have closed.  VALUE is
+     * enum toe_end. */
+    TOE_KIND_ENDED = 8,
 };
 enum toe_end {
     TOE_END_CLOSED = 0,           /* both sides have closed */
@@ -194,7 +239,16 @@ enum toe_end {
     TOE_ENDS,
 };
 
-/* ---- What QUERY writes: 128 bytes. */
+/*
+ * ---- What QUERY writes: 128 bytes.
+ *
+ * A TID below TOE_SLOTS + TOE_TIME_WAITS is a place: first the slots, with
+ * whatever connection is in them, then the entries of TIME-WAIT.  With LENGTH 1,
+ * the engine searches from this place on for the first place in use; if there
+ * is none, it writes SLOT_STATE 0.  The lower half of the TID that it writes is
+ * the place that it found; continue at the next place.  Fields of the protocol
+ * are 0 unless the connection is open.
+ */
 enum {
     TOE_TCB_LEN = 128,
     TOE_TCB_TID = 0,              /* u32 */
