@@ -6,11 +6,15 @@
  *
  * Reads: when the page register has the data of a read, it passes the data to
  * the cache register.  If another read follows, the page register first
- * receives the command of that read.  Then the data is copied, and both
- * registers work at the same time.
+ * receives the command of that read.  Then the data is copied (tRCBSY), and
+ * both registers work at the same time: ONFI's Read Cache Random, 31h, at the
+ * end 3Fh.  If no read follows, the data is sent at once; only the last page of
+ * several such reads is copied first.
  *
  * Programs: while the page register programs, the cache register receives the
- * data of the next program, and holds it until the page register is idle.
+ * data of the next program, and holds it until the page register is idle: this
+ * is ONFI's Program Cache, 80h-15h.  The copy (tPCBSY) is included in the time
+ * of the program.
  *
  * With timing=fast, and with a part that has no cache operations, this register
  * is always idle.  When a stop or a reset begins, it may have data, which it

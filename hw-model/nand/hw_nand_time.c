@@ -2,6 +2,18 @@
 /*
  * How long operations take, and the heap of the times at which they end.
  * Reference: docs/hardware/nand.md, section 6.
+ *
+ * READ     for each run of entries with the same wordline and page: the channel
+ *          for a command to each plane; the die for the read, and again for
+ *          each step of correction; the channel for the units of the run, and
+ *          again for each step.  After the last run: decoding, for which
+ *          neither die nor channel waits.
+ * PROGRAM  the channel for a command to each page of each plane and for all
+ *          units; the die.
+ * ERASE    the channel for a command to each plane; the die, for the time of
+ *          native mode unless all blocks are in SLC mode.
+ *
+ * A unit's transfer takes its share of the page's spare area with it.
  */
 #include "hw-model/nand/hw_nand_internal.h"
 

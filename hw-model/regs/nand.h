@@ -93,9 +93,12 @@ enum {
 };
 enum nand_move_opcode {
     NAND_MOVE_COPY = 0,
-    NAND_MOVE_XOR = 1,            /* the target becomes target XOR source */
-    NAND_MOVE_ADD_GUARD = 2,      /* copies, and continues the guard */
-    NAND_MOVE_PROTECT = 3,        /* ends a block */
+    NAND_MOVE_XOR = 1,            /* the target becomes target XOR source;
+                                   * addresses and length: multiples of 8 */
+    NAND_MOVE_ADD_GUARD = 2,      /* copies, and continues the guard (the CRC of
+                                   * the current block) over the source */
+    NAND_MOVE_PROTECT = 3,        /* ends a block: checks, makes, copies or drops
+                                   * its protection information */
 };
 enum nand_move_flags {
     NAND_MOVE_PI_TYPE = 0x03,     /* 1 to 3 */
@@ -105,9 +108,12 @@ enum nand_move_flags {
     NAND_MOVE_CHECKS = 0x70,
 };
 enum nand_move_status {
-    NAND_MOVE_OK = 0,
-    NAND_MOVE_REFUSED = 1,
-    NAND_MOVE_BAD_GUARD = 2,      /* these three: a check of PROTECT failed */
+    NAND_MOVE_OK = 0,             /* all moves were done */
+    NAND_MOVE_REFUSED = 1,        /* move number DONE: it is malformed, its memory
+                                   * is not in DRAM, or a word of it is lost; it
+                                   * has changed nothing, not even the guard */
+    NAND_MOVE_BAD_GUARD = 2,      /* these three: in move number DONE, this check
+                                   * of PROTECT has failed */
     NAND_MOVE_BAD_APP_TAG = 3,
     NAND_MOVE_BAD_REF_TAG = 4,
 };
@@ -152,15 +158,23 @@ enum {
 };
 enum nand_opcode {
     NAND_CMD_NOP = 0,
-    NAND_CMD_READ = 1,
-    NAND_CMD_PROGRAM = 2,
+    NAND_CMD_READ = 1,            /* the units that 1 to 64 entries name, in any
+                                   * order */
+    NAND_CMD_PROGRAM = 2,         /* WORDLINE of each plane.  An entry for each
+                                   * unit, in the order of the transfer: for each
+                                   * page of the wordline, for each plane in
+                                   * ascending order, each unit */
     NAND_CMD_ERASE = 3,
-    NAND_CMD_MARKS = 4,
+    NAND_CMD_MARKS = 4,           /* writes a byte for each block of the planes
+                                   * to LIST: 1 if the factory marked it as bad */
 };
 enum nand_cmd_flags {
     NAND_CMD_SLC = 1,             /* ERASE: one bit per cell from now on */
     NAND_CMD_URGENT = 2,          /* READ: before others of its die */
-    NAND_CMD_REUSE = 4,           /* ERASE: programmed again soon */
+    NAND_CMD_REUSE = 4,           /* ERASE: programmed again soon.  The model
+                                   * keeps the storage of the old contents, which
+                                   * costs less CPU time but a larger file.  Not
+                                   * for contents that have to be destroyed */
 };
 
 /* ---- Entry of a command's list: 64 bytes, one unit or a part of one. */
@@ -202,18 +216,28 @@ enum {
 };
 /* ---- Status of a completion. */
 enum nand_cqe_status {
-    NAND_CQE_OK = 0,
-    NAND_CQE_BAD_OPCODE = 1,
+    NAND_CQE_OK = 0,              /* done; a READ may have needed correction */
+    NAND_CQE_BAD_OPCODE = 1,      /* refused, as the next two: nothing was done */
     NAND_CQE_BAD_ARGUMENT = 2,
-    NAND_CQE_BAD_ADDRESS = 3,     /* not in DRAM, or not of the array */
-    NAND_CQE_RULE = 4,
-    NAND_CQE_ERASED = 5,
-    NAND_CQE_UNCORRECTABLE = 6,
-    NAND_CQE_FAILED = 7,
-    NAND_CQE_DEAD = 8,
-    NAND_CQE_STORAGE = 9,
-    NAND_CQE_ABORTED = 10,
-    NAND_CQE_TRANSFER = 11,       /* parity error between DRAM and die */
+    NAND_CQE_BAD_ADDRESS = 3,     /* not in DRAM, or not of the array; or a word
+                                   * that the command reads is lost */
+    NAND_CQE_RULE = 4,            /* broke rule DETAIL: an error in firmware,
+                                   * which QEMU logs (-d guest_errors) */
+    NAND_CQE_ERASED = 5,          /* READ: a unit is in a wordline that was not
+                                   * programmed, and none is uncorrectable */
+    NAND_CQE_UNCORRECTABLE = 6,   /* READ: of one unit or more; RESULT says of
+                                   * which */
+    NAND_CQE_FAILED = 7,          /* PROGRAM or ERASE failed in FAILED_PLANES:
+                                   * retire these blocks; the others succeeded */
+    NAND_CQE_DEAD = 8,            /* the die does not answer */
+    NAND_CQE_STORAGE = 9,         /* the array's file could not be read or
+                                   * written: a fault of the emulation; PROGRAM
+                                   * and ERASE can be repeated */
+    NAND_CQE_ABORTED = 10,        /* by a reset: in traces only, since a reset
+                                   * disables the rings */
+    NAND_CQE_TRANSFER = 11,       /* parity error between DRAM and die: nothing
+                                   * was programmed, and what was read has no
+                                   * meaning; the command can be repeated */
 };
 /* clang-format on */
 
