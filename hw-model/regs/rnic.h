@@ -201,7 +201,18 @@ enum rnic_qp_type {
     RNIC_QP_TYPES,
 };
 
-enum {                            /* QP_MODIFY; INDEX is the QPN */
+/*
+ * QP_MODIFY; INDEX is the QPN.  A move takes these arguments; those of a later
+ * move may be given early, and that move takes them again.
+ *
+ *   INIT to RTR  the path (local address, neighbour, MTU), DEST_QPN, RQ_PSN,
+ *                MAX_DEST_RD_ATOMIC, RNR_TIMER, ACCESS; UD: QKEY alone; iWARP:
+ *                IW_STREAM, IW_FLAGS, IW_SEED, ACCESS, MAX_RD_ATOMIC (ORD) and
+ *                MAX_DEST_RD_ATOMIC (IRD)
+ *   RTR to RTS   SQ_PSN, time-outs, retries, MAX_RD_ATOMIC; iWARP: none
+ *   RTS to RTS   changes neighbour, local address, priority, DSCP and rate
+ */
+enum {
     RNIC_MOD_STATE = 16,          /* u8: enum rnic_qp_state, the next one */
     RNIC_MOD_LADDR = 17,          /* u8: local address index */
     RNIC_MOD_NEIGH = 18,          /* u16: neighbour index */
@@ -289,11 +300,14 @@ enum {                            /* one scatter/gather entry */
     RNIC_SGE_LEN = 16,
 };
 enum rnic_wr_opcode {
-    RNIC_WR_SEND = 0,
-    RNIC_WR_SEND_INV = 1,
-    RNIC_WR_WRITE = 2,
-    RNIC_WR_READ = 3,
-    RNIC_WR_LOCAL_INV = 4,
+    RNIC_WR_SEND = 0,             /* a message to the peer's receive queue; done
+                                   * when it is acknowledged */
+    RNIC_WR_SEND_INV = 1,         /* the same; INV_KEY travels in IETH */
+    RNIC_WR_WRITE = 2,            /* to the peer's memory at REMOTE_ADDR and RKEY;
+                                   * done when it is acknowledged */
+    RNIC_WR_READ = 3,             /* of the peer's memory into the SGEs; done
+                                   * when the last response is in DRAM */
+    RNIC_WR_LOCAL_INV = 4,        /* destroys one of our regions' keys */
     RNIC_WR_RECV = 0x80,          /* completions only */
 };
 enum rnic_wr_flags {

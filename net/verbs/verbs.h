@@ -165,7 +165,7 @@ struct verbs_iw_attr {
 };
 
 /*
- * Arguments of verbs_modify_qp(); docs/hardware/rnic.md, section 3, says which
+ * Arguments of verbs_modify_qp(); hw-model/regs/rnic.h, QP_MODIFY, says which
  * state needs which.  A pair of type VERBS_QP_IW takes `access`, the two limits
  * of READs, and `iw`; the other types take all but `iw`.
  */
