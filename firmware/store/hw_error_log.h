@@ -12,13 +12,13 @@ enum { STORE_HW_ERRORS = 64 }; /* the newest ones, which are read at start */
 
 enum hw_error_kind {
     HW_ERROR_CRASH = 1,        /* the firmware stopped; address: its pc */
-    HW_ERROR_MEMORY_CORRECTED, /* a single-bit error of DRAM or SRAM */
+    HW_ERROR_MEMORY_CORRECTED, /* a single-bit error of DRAM or SRAM; address:
+                                * the word */
     HW_ERROR_MEMORY_LOST,      /* a word that could not be corrected */
     HW_ERROR_NAND_TRANSFER,    /* data of a die had a parity error; address: die
-                                * (32 bits), block and wordline (16 bits
-                                * each) */
+                                * (bits 63:32), block (31:16), wordline */
     HW_ERROR_RNIC_TRANSFER, /* data of a connection had a parity error; address:
-                             * enum rnic_transfer and QPN (32 bits each) */
+                             * enum rnic_transfer (bits 63:32) and QPN */
     /* Their addresses are like those of HW_ERROR_NAND_TRANSFER. */
     HW_ERROR_PROGRAM,       /* the flash could not program a wordline */
     HW_ERROR_ERASE,         /* the flash could not erase a block */
@@ -45,7 +45,8 @@ struct hw_error {
     uint64_t address;
     /* Crash: mcause.  Memory: errors since power-on.  Others: errors of this
      * kind since the start.  For a broken rule, this number is in bits 63:32,
-     * the operation in bits 15:8, and the rule in bits 7:0. */
+     * the operation in bits 15:8 (0 read, 1 program, 2 erasure), and the rule
+     * in bits 7:0. */
     uint64_t info;
 };
 
