@@ -756,6 +756,32 @@ static bool may_be_later_copy(const struct ftl *ftl, const struct run *run,
 }
 
 /*
+ * Whether a mount without a checkpoint may read an original that is lost, in a
+ * superblock of which a word of a sum was lost.  The drive has moved the
+ * contents for this reason.  But of two equal copies, the mount reads the
+ * original, and a die may die before it has been moved once more.
+ */
+static bool may_be_earlier_original(const struct ftl *ftl,
+                                    const struct run *run, uint32_t place)
+{
+    struct ftl_system system, other;
+
+    if (place == FTL_NOWHERE || run->num_spoilt == 0 || run->num_losses == 0 ||
+        ftl->checkpoint.superblock != FTL_NOWHERE ||
+        !parse_place(run, place, &system)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < ftl->layout.places; i++) {
+        if (i != place && is_lost(ftl, run, i) && parse_place(run, i, &other) &&
+            other.kind == system.kind && other.number == system.number &&
+            other.version == system.version) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
  * The drive is off, and starts with these losses.  What parity can rebuild must
  * be right.  Beyond it, a read may fail.  If no checkpoint names the lost
  * contents, the mount cannot tell them from a torn row, and an older version
@@ -771,7 +797,7 @@ static void set_expectations(struct run *run)
 
     for (uint32_t i = 0; i < ftl->entries; i++) {
         uint32_t place = durable_place(ftl, ftl->map[i]);
-        bool is_beyond;
+        bool is_beyond, is_original;
 
         /* A trim that is not durable has removed contents. */
         if (place == FTL_NOWHERE && run->num_losses != 0 && i < bed->units &&
@@ -781,16 +807,17 @@ static void set_expectations(struct run *run)
         is_beyond = place != FTL_NOWHERE && is_lost(ftl, run, place) &&
                     (is_unprotected(ftl, run, place) ||
                      count_losses(ftl, run, place) > 1);
+        is_original = may_be_earlier_original(ftl, run, place);
         if (place == FTL_NOWHERE && i >= bed->units) {
             continue;
         }
         if (i < bed->units) {
-            bed->unit[i].may_fail |= is_beyond ||
-                                     was_lost_before(ftl, run, i) ||
-                                     may_be_later_copy(ftl, run, place);
+            bed->unit[i].may_fail |=
+                is_beyond || was_lost_before(ftl, run, i) ||
+                may_be_later_copy(ftl, run, place) || is_original;
             bed->unit[i].may_be_old |= is_beyond && may_be_old;
         } else {
-            is_any_page_beyond |= is_beyond;
+            is_any_page_beyond |= is_beyond || is_original;
         }
     }
     may_be_old |= count_dead_dies(run) > 1;
@@ -1300,6 +1327,8 @@ static void test_runs_that_have_failed(void **state)
         "11001203:mountdeath.28+cut.179",
         /* The units of two dead dies have the same number. */
         "30016009:mountdeath.42+damage.2+dead.29",
+        /* The original is in a superblock whose sum has lost a word. */
+        "1000000506:word.43+mountdeath.36",
     };
 
     (void)state;
