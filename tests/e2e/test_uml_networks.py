@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a host of user-mode Linux does with its cards: bonding (RoCE, TCP, AoE), MTU, netem.
+"""What a host of user-mode Linux does with its cards: bonding (all transports), MTU, netem.
 
 VLANs are in test_tcp_echo.
 """
@@ -54,6 +54,11 @@ def test_a_bond_of_both_cards_goes_on_with_one_cable(aggregated: Job) -> None:
     job = aggregated
     wait(lambda: bonded(job), status(job))
     steps.connect(job, options="--reconnect-delay=1")
+    verify_by_either_cable(job)
+    steps.disconnect(job)
+
+
+def verify_by_either_cable(job: Job) -> None:
     verify(job)
     for port in (0, 1):
         unplug(job, port)
@@ -62,6 +67,21 @@ def test_a_bond_of_both_cards_goes_on_with_one_cable(aggregated: Job) -> None:
         plug(job, port)
         wait(lambda: bonded(job), f"port {port} is not back")
     verify(job)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("setting", "transport"), [("nvme.iwarp", "rdma"), ("nvme.tcp", "tcp")])
+def test_nvme_over_tcp_and_iwarp_goes_on_with_one_cable(aggregated: Job, setting: str,
+                                                        transport: str) -> None:
+    job = aggregated
+    restart(job, f"{setting} on")
+    wait(lambda: bonded(job), status(job))
+    if transport == "rdma":
+        job.run("rdma link delete rxe0")
+        job.run("rdma link add siw0 type siw netdev bond0")
+    job.run(f"nvme connect -t {transport} -a {job.addresses[0]} -s {steps.SERVICE} -n {job.nqn} "
+            "--reconnect-delay=1")
+    verify_by_either_cable(job)
     steps.disconnect(job)
 
 
