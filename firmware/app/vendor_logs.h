@@ -4,8 +4,15 @@
  * it is about in the drive.
  * Reference: docs/nvme.md, "Log pages of our own"
  *
- * To add a page: a number in nvmeof/wire/opcode.h; a function that builds the
- * page, with its unit test, in firmware/vendor; a row in vendor_logs.c.
+ * To add a page:
+ *  - a number from D2h on in nvmeof/wire/opcode.h;
+ *  - in firmware/vendor, a function that builds the page from plain values,
+ *    with its unit test; both are listed in a sources.cmake or CMakeLists.txt;
+ *  - a row in vendor_logs.c, whose function reads the values from the drive,
+ *    because firmware/vendor may not include the drivers;
+ *  - a paragraph in docs/nvme.md, and the number in its table of log pages.
+ * The length of a page is a multiple of 64 bytes: tests/native/test_neighbours.c
+ * reads every page in parts of so many.
  */
 #ifndef ESSD_APP_VENDOR_LOGS_H
 #define ESSD_APP_VENDOR_LOGS_H

@@ -129,7 +129,7 @@ enum nand_counter {
     NAND_COUNT_PROGRAM_FAILURES,  /* wordlines */
     NAND_COUNT_ERASE_FAILURES,    /* blocks */
     NAND_COUNT_VIOLATIONS,        /* commands that broke a rule of the flash */
-    NAND_COUNT_SUSPENDS,
+    NAND_COUNT_SUSPENDS,          /* of programs and of erasures */
     NAND_COUNTERS,
 };
 enum { NAND_COUNTER_BASE = 0x400 };  /* counter n at + 8n */

@@ -54,6 +54,8 @@ struct bed {
     uint16_t nand_blocks;     /* Of a plane; 0: 20, which is 11 MiB. */
     uint16_t nand_wordlines;  /* Of a block; 0: 4. */
     uint64_t capacity_bytes;  /* Of a drive with NAND; 0: all that fits. */
+    /* Only then do reads suspend programs.  Write different blocks: the write
+     * buffer replaces what has not been programmed yet. */
     bool nand_is_realtime;
     bool has_capacitors;   /* The drive has power-loss protection. */
     uint32_t budget_us;    /* For which capacitors last; 0: without limit. */
