@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The console's `host` command: docs/console.md, "Hosts".
+ * The console's `host` command: docs/console.md, "Commands".
  */
 #ifndef ESSD_CONSOLE_CONSOLE_HOSTS_H
 #define ESSD_CONSOLE_CONSOLE_HOSTS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The console's `i2c` command: docs/console.md, "Devices on the I2C buses".
+ * The console's `i2c` command: docs/console.md, "I2C and MDIO".
  *
  * A command ends when its transfers have ended, after console_i2c() has
  * returned.

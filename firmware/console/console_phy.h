@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The console's `phy` command: docs/console.md, "The PHYs".
+ * The console's `phy` command: docs/console.md, "I2C and MDIO".
  *
  * A command ends when its frames have been sent, after console_phy() has
  * returned.

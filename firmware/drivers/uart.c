@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reference: the 16550's register set; docs/hardware/soc.md, "Console". */
+/* Reference: the 16550's register set; docs/hardware/soc.md, section 1. */
 #include "firmware/drivers/uart.h"
 
 #include "firmware/hal/mmio.h"

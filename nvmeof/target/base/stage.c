@@ -49,7 +49,7 @@
  * the first that proves its identity gets it, and the others end.  Its commands
  * do not restart the controller's keep-alive timer, and use no buffers of it.
  *
- * docs/nvme.md has this table for users.
+ * docs/nvme.md says what users notice of it.
  */
 #include "nvmeof/target/base/base.h"
 
