@@ -756,25 +756,27 @@ static bool may_be_later_copy(const struct ftl *ftl, const struct run *run,
 }
 
 /*
- * Whether a mount without a checkpoint may read an original that is lost, in a
- * superblock of which a word of a sum was lost.  The drive has moved the
- * contents for this reason.  But of two equal copies, the mount reads the
- * original, and a die may die before it has been moved once more.
+ * Whether a mount without a checkpoint may read an original that is lost and
+ * cannot be rebuilt: another unit of its stripe is lost, too, or a word of a
+ * sum was.  The drive has moved the contents.  But of two equal copies that can
+ * be read during the scan, the mount takes the original, and a die may die
+ * before it has been moved once more.
  */
 static bool may_be_earlier_original(const struct ftl *ftl,
                                     const struct run *run, uint32_t place)
 {
     struct ftl_system system, other;
 
-    if (place == FTL_NOWHERE || run->num_spoilt == 0 || run->num_losses == 0 ||
+    if (place == FTL_NOWHERE || run->num_losses == 0 ||
         ftl->checkpoint.superblock != FTL_NOWHERE ||
         !parse_place(run, place, &system)) {
         return false;
     }
     for (uint32_t i = 0; i < ftl->layout.places; i++) {
-        if (i != place && is_lost(ftl, run, i) && parse_place(run, i, &other) &&
-            other.kind == system.kind && other.number == system.number &&
-            other.version == system.version) {
+        if (i != place && is_lost(ftl, run, i) &&
+            (run->num_spoilt != 0 || count_losses(ftl, run, i) > 1) &&
+            parse_place(run, i, &other) && other.kind == system.kind &&
+            other.number == system.number && other.version == system.version) {
             return true;
         }
     }
@@ -1329,6 +1331,8 @@ static void test_runs_that_have_failed(void **state)
         "30016009:mountdeath.42+damage.2+dead.29",
         /* The original is in a superblock whose sum has lost a word. */
         "1000000506:word.43+mountdeath.36",
+        /* The original is in a stripe with two losses. */
+        "1000091046:worn.181+mountdeath.55+full.0",
     };
 
     (void)state;
