@@ -11,8 +11,8 @@
  *  - a row in vendor_logs.c, whose function reads the values from the drive,
  *    because firmware/vendor may not include the drivers;
  *  - a paragraph in docs/nvme.md, and the number in its table of log pages.
- * The length of a page is a multiple of 64 bytes: tests/native/test_neighbours.c
- * reads every page in parts of so many.
+ * The length of a page is a multiple of 64 bytes: test_neighbours.c, below
+ * tests/native, reads every page in parts of so many.
  */
 #ifndef ESSD_APP_VENDOR_LOGS_H
 #define ESSD_APP_VENDOR_LOGS_H
