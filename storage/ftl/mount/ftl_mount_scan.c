@@ -113,9 +113,11 @@ static bool is_half_erased(const struct ftl *ftl, uint32_t superblock)
 }
 
 /*
- * Whether a place cannot be read, or may be in a block or superblock that is
- * half erased.  If so, another copy of the same contents is preferred: it would
- * survive a die that dies from now on, and is not copied once more.
+ * Whether a place cannot be read, is on a dead die, or may be in a block or
+ * superblock that is half erased.  If so, another copy of the same contents is
+ * preferred: it would survive a die that dies from now on, and is not copied
+ * once more.  What the scan has rebuilt of a dead die are the system bytes: the
+ * data are perhaps in a stripe in which a program has failed.
  */
 static bool is_doubtful(const struct ftl *ftl, uint32_t place)
 {
@@ -128,6 +130,7 @@ static bool is_doubtful(const struct ftl *ftl, uint32_t place)
     ftl_layout_unit(&ftl->layout, place % ftl->layout.row_units, &unit);
     block = (uint32_t)op.block * ftl->layout.geometry.dies + op.die;
     return (ftl->mount.unreadable[place / 8] & BIT(place % 8)) != 0 ||
+           ftl->parity.dead_dies[op.die] ||
            ftl->mount
                    .probes[block * ftl->layout.geometry.planes + unit.plane] ==
                FTL_PROBE_LOST ||

@@ -1333,6 +1333,9 @@ static void test_runs_that_have_failed(void **state)
         "1000000506:word.43+mountdeath.36",
         /* The original is in a stripe with two losses. */
         "1000091046:worn.181+mountdeath.55+full.0",
+        /* The original is on a dead die and has no parity, the copy can be
+         * read. */
+        "1020006035:dead.56+program.37+program.51",
     };
 
     (void)state;
