@@ -48,7 +48,8 @@ void ftl_dies_note_dead(struct ftl *ftl, uint32_t die)
         }
     }
     ftl_complete_stripes(ftl);
-    /* What the scan could not read of the die would not be rebuilt. */
+    /* This pass can no longer rebuild what needs the die.  The next one may be
+     * able to read it. */
     ftl->mount.is_in_vain |= ftl_mount_is_scanning(ftl);
     if (ftl->state == FTL_MOUNTING &&
         (!ftl->layout.has_parity || ftl->parity.num_dead > 1)) {

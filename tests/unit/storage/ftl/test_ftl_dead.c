@@ -667,6 +667,83 @@ static void test_trims_stay_if_one_read_of_their_page_fails_after_the_scan(
     check_trim_page(false);
 }
 
+/* ---- A die that dies, and a unit of another die that cannot be read then. */
+
+static void mount_until(struct bed *bed, enum ftl_mount_phase phase)
+{
+    while (bed->ftl->mount.phase != phase) {
+        assert_true(bed_step(bed));
+    }
+}
+
+/*
+ * The newest version of a unit is in a complete stripe, in a row that may be
+ * torn.  From a phase of the mount on, one unit of the stripe cannot be read,
+ * and in the same or a later phase a die dies.  One of the two is the newest
+ * version, and the other one is needed to rebuild it.  So this pass cannot
+ * rebuild it, but it can be read in the next one.
+ * @param is_of_die  the newest version is on the die that dies
+ */
+static void check_unit_beside_death(enum ftl_mount_phase unreadable,
+                                    enum ftl_mount_phase death, bool is_of_die)
+{
+    struct nand_injection fault =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
+    struct bed_config config = small;
+    uint32_t die, other, place;
+    struct bed *bed, *cut;
+
+    config.checkpoint_superblocks = 0;
+    bed = bed_new(&config);
+    fill_medium(bed);
+    bed_settle(bed);
+    bed_write(bed, 0, BED_SECTORS);
+    bed_flush(bed);
+    bed_settle(bed);
+    complete_stripes(bed);
+    place = bed->ftl->map[0];
+    die = ftl_place_row(&bed->ftl->layout, place) % small.geometry.dies;
+    other = (die + 1) % small.geometry.dies;
+    fault.die = (int32_t)(is_of_die ? other : die);
+    fault.plane =
+        bed->ftl->layout.units[place % bed->ftl->layout.row_units].plane;
+    fault.block = (int32_t)ftl_place_superblock(&bed->ftl->layout, place);
+    cut = bed_cut(bed, bed->events);
+    bed_start_mount(cut);
+    mount_until(cut, unreadable);
+    inject_fault(cut, &fault);
+    mount_until(cut, death);
+    inject_death(cut, NAND_OP_READ, is_of_die ? die : other, 0);
+    while (cut->ftl->mount.phase == death) {
+        assert_true(bed_step(cut));
+    }
+    assert_int_equal(ftl_dead_dies(cut->ftl), 1);
+    nand_array_clear_injections(cut->array);
+    while (ftl_state(cut->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(cut));
+    }
+    assert_int_equal(ftl_state(cut->ftl), FTL_READY);
+    bed_check(cut);
+    bed_free(cut);
+    bed_free(bed);
+}
+
+/* The mount does not ignore the unit for the whole start. */
+static void test_a_unit_that_cannot_be_copied_beside_a_death_still_counts(
+    void **state)
+{
+    (void)state;
+    check_unit_beside_death(FTL_MOUNT_SETTLE, FTL_MOUNT_SETTLE, true);
+}
+
+/* The mount does not go on without the unit. */
+static void test_a_unit_that_cannot_be_repaired_beside_a_death_still_counts(
+    void **state)
+{
+    (void)state;
+    check_unit_beside_death(FTL_MOUNT_SCAN, FTL_MOUNT_REPAIR, false);
+}
+
 /* ---- A dead die that is in no sum of a stripe. */
 
 /*

@@ -333,19 +333,19 @@ static void damage_health_pages(struct bed *bed)
 }
 
 /*
- * A plane whose erasure had failed before the checkpoint was written is in no
- * sum of it, and cannot be read.  Only the checkpoint says that it has failed,
- * because the health page cannot be read.
+ * A plane that had failed before the checkpoint was written is in no sum of it.
+ * Only the checkpoint says that it has failed, because the health page cannot
+ * be read.
+ * @param kind  the operation that had failed: after an erasure, the plane
+ *              cannot be read; after a program, it was erased
  */
-static void test_a_checkpoint_beside_a_failed_plane_is_rebuilt(void **state)
+static void load_beside_failed_plane(enum nand_op_kind kind)
 {
     struct bed *bed = bed_new(&small);
-    struct nand_injection fault =
-        fault_anywhere(NAND_OP_ERASE, NAND_EFFECT_FAIL);
+    struct nand_injection fault = fault_anywhere(kind, NAND_EFFECT_FAIL);
     uint32_t superblock;
     struct bed *cut;
 
-    (void)state;
     fault.die = FAILED_DIE;
     fault.plane = FAILED_PLANE;
     inject_fault(bed, &fault);
@@ -368,4 +368,18 @@ static void test_a_checkpoint_beside_a_failed_plane_is_rebuilt(void **state)
     assert_in_range(bed_check_each(cut), 0, 16);
     bed_free(cut);
     bed_free(bed);
+}
+
+static void test_a_checkpoint_beside_a_plane_that_cannot_be_read_is_rebuilt(
+    void **state)
+{
+    (void)state;
+    load_beside_failed_plane(NAND_OP_ERASE);
+}
+
+static void test_a_checkpoint_beside_a_failed_plane_that_is_erased_is_rebuilt(
+    void **state)
+{
+    (void)state;
+    load_beside_failed_plane(NAND_OP_PROGRAM);
 }
