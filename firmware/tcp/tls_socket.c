@@ -368,11 +368,14 @@ void tls_socket_adopt(struct tls_socket *socket, uint32_t tid,
 static void tell_ended(struct tls_socket *socket, struct tls_conn *conn)
 {
     struct nvme_tcp *tcp = socket->config.nvme->config.tcp;
-    uint16_t spans = (uint16_t)(conn->span_head - conn->span_tail);
 
-    while (spans-- != 0) {
-        conn->span_tail++;
-        nvme_tcp_sent(tcp, conn->nvme, false);
+    while (conn->span_tail != conn->span_head) {
+        const struct tls_span *span =
+            &conn->spans[conn->span_tail++ % NVME_TCP_SPANS];
+
+        if (span->ends_send) { /* a call of send() is completed once */
+            nvme_tcp_sent(tcp, conn->nvme, false);
+        }
     }
     if (conn->wants_close && !conn->was_closed) {
         nvme_tcp_closed(tcp, conn->nvme);

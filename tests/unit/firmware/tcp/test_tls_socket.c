@@ -555,6 +555,32 @@ static void test_pieces_are_complete_together(void **state)
     assert_int_equal(nvme->failed[0], 0);
 }
 
+/* A connection ends before all pieces of two calls are encrypted: each call is
+ * completed once, whatever the number of its pieces. */
+static void test_calls_fail_once_at_the_end(void **state)
+{
+    static const uint8_t data[TLS_TX_SLOTS * TLS_TX_CONTENT];
+    const struct nvme_tcp_socket *socket = &nvme->socket;
+    const struct nvme_tcp_piece pieces[] = {
+        {data, 1}, {data, sizeof(data)}, {data, 2}};
+
+    (void)state;
+    for (uint32_t tid = 0; tid < 2; tid++) {
+        peer_shakes(tid, IS_DONE);
+        assert_true(socket->send(socket->ctx, tid, pieces, 3));
+        assert_true(socket->send(socket->ctx, tid, pieces, 3));
+        if (tid == 1) {
+            take_turns(); /* the first piece is sent, and most of the second */
+            assert_int_equal(engine[tid].sends, TLS_TX_SLOTS);
+        }
+        engine_ends(tid);
+        assert_int_equal(nvme->sent[tid], 0);
+        assert_int_equal(nvme->failed[tid], 2);
+        assert_int_equal(nvme->ended[tid], 1);
+    }
+    assert_int_equal(tls.used, 0);
+}
+
 /* No piece is lost of those that a connection may have. */
 static void test_a_connection_takes_all_pieces_or_none(void **state)
 {
