@@ -433,6 +433,19 @@ static void refuse_command(struct hw_toe *toe, const uint8_t *cmd,
     hw_toe_update_irq(toe);
 }
 
+/* A command that cannot be read may have been one of any connection, and what
+ * is sent behind it would come after a gap: all of them end. */
+static void lose_command(struct hw_toe *toe)
+{
+    for (unsigned int i = 0; i < HW_TOE_SLOTS; i++) {
+        struct hw_toe_conn *conn = &toe->state.conns[i];
+
+        if (conn->state == TOE_SLOT_OPEN) {
+            hw_toe_conn_lose(toe, conn);
+        }
+    }
+}
+
 static void take_command(struct hw_toe *toe, uint64_t now_us)
 {
     static command_run *const runs[TOE_OPCODES] = {
@@ -467,6 +480,8 @@ static void take_command(struct hw_toe *toe, uint64_t now_us)
                      : TOE_BAD_OPCODE;
         __atomic_store_n(slot + TOE_CMD_STATUS, (uint8_t)status,
                          __ATOMIC_RELEASE);
+    } else {
+        lose_command(toe);
     }
     if (status != TOE_OK) {
         refuse_command(toe, cmd, status);

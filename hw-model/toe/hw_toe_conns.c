@@ -218,7 +218,7 @@ static unsigned int find_bytes(void *ctx, uint32_t id, uint64_t offset,
     struct wanted wanted = {
         .offset = offset, .len_bytes = len, .pieces = pieces};
 
-    if (conn == NULL || offset < conn->send_offset) {
+    if (conn == NULL || conn->is_lost || offset < conn->send_offset) {
         return 0;
     }
     if (offset >= conn->send_end) {

@@ -606,6 +606,45 @@ static void test_toe_takes_credit_for_bytes_before_a_lost_word(void **state)
     assert_int_equal(value, TOE_END_LOST_WORD);
 }
 
+/* A command that is lost may have been a SEND: what is behind it does not take
+ * the place of its bytes in the stream, also if the RST finds no room at first
+ * and time stands still. */
+static void test_toe_sends_nothing_behind_a_lost_command(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    for (unsigned int has_room = 0; has_room < 2; has_room++) {
+        uint32_t slot = bed->cmd_pi % (1u << CMD_LOG2);
+        unsigned int sent = bed->sent;
+
+        bed->room = has_room != 0 ? UINT32_MAX : 0;
+        (void)command_begin(bed, TOE_CMD_SEND, tid);
+        bed->env.lost = TEST_DRAM_BASE + CMDS + slot * TOE_CMD_LEN + 16;
+        bed->cmd_pi++; /* published with the next one */
+        assert_int_equal(
+            run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE + BUFFER, 10),
+            TOE_OK);
+        bed->env.lost = 0;
+        bed->room = UINT32_MAX;
+        hw_toe_port_ready(&bed->toe, 0);
+        engine_run(bed);
+        assert_int_equal(bed->sent, sent + 1);
+        assert_true(bed->last_flags & TCP_RST);
+        assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_SENT);
+        assert_int_equal(last_status(bed), TOE_LOST_WORD);
+        assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+        assert_int_equal(value, TOE_END_LOST_WORD);
+        assert_int_equal(run_plain(bed, TOE_CMD_RELEASE, tid), TOE_OK);
+        bed->peer_port++;
+        tid = connect_peer(bed);
+    }
+    assert_int_equal(
+        hw_toe_read(&bed->toe, TOE_COUNTER_BASE + 8 * TOE_COUNT_LOST_WORDS), 2);
+}
+
 /* RFC 9293 3.10.7.4: a RST flushes the segments before it.  Firmware executes
  * nothing that it has not been told of when the connection has ended. */
 static void test_toe_reports_nothing_that_a_rst_has_flushed(void **state)
