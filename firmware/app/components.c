@@ -286,6 +286,9 @@ static enum loop_work poll_transports(void *ctx, struct loop_step *step)
     }
     if (nvmf_bindings_step(&drive->transports)) {
         work = MAX(work, LOOP_IO);
+        if (tcp_services_needs_step(&drive->tcp)) {
+            work = LOOP_EVENT;
+        }
     }
     if (__builtin_expect(echo_has_work(&drive->echo), 0)) {
         work = MAX(work, poll_echo(drive, step));

@@ -81,4 +81,11 @@ void tcp_services_flush(void *drive);
 bool tcp_services_arm(void *drive, uint64_t *deadline_us);
 bool tcp_services_irqs(void *drive, uint32_t irqs);
 
+/** Whether something waits for tcp_services_step() that must not be put off. */
+static inline bool tcp_services_needs_step(const struct tcp_services *tcp)
+{
+    return __builtin_expect(tcp->tls != NULL, 0) &&
+           tls_socket_has_work(tcp->tls);
+}
+
 #endif

@@ -71,6 +71,13 @@ void tls_conn_end(struct tls_socket *socket, struct tls_conn *conn)
 
 /* ---- The seam, as NVMe/TCP has it. */
 
+/* NVMe/TCP has given something that a step has to do. */
+static void want_step(struct tls_socket *socket, struct tls_conn *conn)
+{
+    conn->needs_step = true;
+    socket->has_work = true;
+}
+
 static void socket_accept(void *ctx, uint32_t id, void *ring)
 {
     struct tls_socket *socket = ctx;
@@ -112,7 +119,7 @@ static bool socket_send(void *ctx, uint32_t id,
                               .len_bytes = pieces[i].len_bytes,
                               .ends_send = i + 1 == count};
     }
-    conn->needs_step = true;
+    want_step(socket, conn);
     return true;
 }
 
@@ -126,7 +133,7 @@ static bool socket_credit(void *ctx, uint32_t id, uint32_t len_bytes)
                                            len_bytes);
     }
     conn->credited += len_bytes;
-    conn->needs_step = true;
+    want_step(socket, conn);
     return true;
 }
 
@@ -139,7 +146,7 @@ static bool socket_close(void *ctx, uint32_t id)
         return socket->config.plain.close(socket->config.plain.ctx, id);
     }
     conn->wants_close = true;
-    conn->needs_step = true;
+    want_step(socket, conn);
     return true;
 }
 
@@ -153,7 +160,7 @@ static bool socket_abort(void *ctx, uint32_t id)
     }
     conn->wants_abort = true;
     conn->nvme_aborts = true;
-    conn->needs_step = true;
+    want_step(socket, conn);
     return true;
 }
 
@@ -500,6 +507,7 @@ bool tls_socket_step(struct tls_socket *socket, uint64_t now_us)
     uint8_t first;
 
     socket->now_us = now_us;
+    socket->has_work = false;
     socket->bytes_left = TLS_TURN_BYTES;
     if (socket->used == 0) {
         return false;

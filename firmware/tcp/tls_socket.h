@@ -124,6 +124,7 @@ struct tls_socket {
     uint64_t next_watch_us;
     uint32_t bytes_left; /* of TLS_TURN_BYTES */
     uint8_t first;       /* whose turn comes first */
+    bool has_work;       /* NVMe/TCP has given some since the last step */
     uint16_t used, open_count;
     uint64_t counters[TLS_COUNTERS];
     uint8_t conn_of[TOE_SLOTS]; /* TLS_CONNS: none */
@@ -160,6 +161,13 @@ void tls_socket_adopt(struct tls_socket *socket, uint32_t tid,
 /** Do a bounded part of the work.
  * @return whether anything was done: take another turn */
 bool tls_socket_step(struct tls_socket *socket, uint64_t now_us);
+
+/** Whether NVMe/TCP has called the seam since the last step: the next one is
+ * due. */
+static inline bool tls_socket_has_work(const struct tls_socket *socket)
+{
+    return socket->has_work;
+}
 
 /** When tls_socket_step() is to be called again, if nothing comes. */
 uint64_t tls_socket_deadline(const struct tls_socket *socket);

@@ -581,6 +581,27 @@ static void test_calls_fail_once_at_the_end(void **state)
     assert_int_equal(tls.used, 0);
 }
 
+/* What NVMe/TCP gives between two steps is not put off. */
+static void test_a_step_is_due_when_nvme_has_called(void **state)
+{
+    static const uint8_t data[1];
+    const struct nvme_tcp_socket *socket = &nvme->socket;
+    const struct nvme_tcp_piece piece = {data, 1};
+
+    (void)state;
+    peer_shakes(0, IS_DONE);
+    assert_false(tls_socket_has_work(&tls));
+    assert_true(socket->send(socket->ctx, 0, &piece, 1));
+    assert_true(tls_socket_has_work(&tls));
+    take_turns();
+    assert_false(tls_socket_has_work(&tls));
+    assert_int_equal(engine[0].sends, 1);
+    assert_true(socket->close(socket->ctx, 0));
+    assert_true(tls_socket_has_work(&tls));
+    take_turns();
+    assert_int_equal(engine[0].closes, 1);
+}
+
 /* No piece is lost of those that a connection may have. */
 static void test_a_connection_takes_all_pieces_or_none(void **state)
 {
