@@ -305,6 +305,8 @@ void hw_media_reset(struct hw_media *media)
     media->is_starved = false;
     media->is_resetting = media->active_ops > 0;
     update_irq(media);
+    media_destage_again(media);
+    media_destage_pump(media);
 }
 
 bool hw_media_has_dma(const struct hw_media *media)

@@ -73,6 +73,13 @@ static bool wants_destage(struct hw_media *media)
             !media_list_is_empty(&media->room_waiters));
 }
 
+void media_destage_again(struct hw_media *media)
+{
+    if (!media_list_is_empty(&media->room_waiters)) {
+        media->destage_failed = false;
+    }
+}
+
 uint32_t media_destage_line(struct hw_media *media, struct media_line *line)
 {
     const struct media_backend *backend = &media->config.backend;

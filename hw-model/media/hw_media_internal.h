@@ -131,6 +131,10 @@ uint8_t media_status_of(const struct hw_media_op *op, int result);
 /* Start as many destage requests as needed. */
 void media_destage_pump(struct hw_media *media);
 
+/* The timer does not run while the caller waits: if writes wait for room, let
+ * media_destage_pump() try again although the medium has refused data. */
+void media_destage_again(struct hw_media *media);
+
 /*
  * Destage `line` now.
  * @return the index of its batch; CACHE_NONE when all batches are in use

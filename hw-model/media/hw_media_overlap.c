@@ -94,6 +94,9 @@ void media_overlap_wake(struct hw_media *media)
                 media_op_begin(media, op);
             }
         }
+        if (media->is_stopped || media->is_resetting) {
+            media_destage_again(media); /* for those that now wait for room */
+        }
         media_destage_pump(media);
     }
 }

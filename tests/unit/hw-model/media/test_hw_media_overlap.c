@@ -14,11 +14,13 @@ enum {
     WRITE_BUF = W_BUF,
     READ_BUF = W_BUF + (1 << 20),
     LATER_BUF = W_BUF + (2 << 20),
+    CACHE_BYTES = 1 << 20,
+    FREE_LBA = 4096, /* blocks from there on are not written otherwise */
 };
 
 static int setup(void **state)
 {
-    *state = w_new(1 << 20);
+    *state = w_new(CACHE_BYTES);
     return 0;
 }
 
@@ -187,6 +189,72 @@ static void test_stopping_waits_for_commands_that_wait(void **state)
     assert_true(hw_media_is_quiet(&w->media));
     assert_done_in_order(w, 2);
     assert_read(w, READ_BUF, 0x11);
+}
+
+/* The medium refuses data, and one line of the cache is free. */
+static void fill_cache(struct world *w)
+{
+    w->ram.fail_writes = 5;
+    for (unsigned int i = 1; i < CACHE_BYTES / CACHE_LINE_BYTES; i++) {
+        submit_write(w, i * (uint64_t)BLOCKS, 0x11, 0);
+        w_finish(w);
+    }
+    assert_true(w->media.destage_failed);
+    assert_int_equal(w->media.cache.free_page_count, 1);
+}
+
+/* A write of two lines that are not in the cache. */
+static void submit_long_write(struct world *w, uint64_t lba)
+{
+    w_put(w, &(struct cmd){.opcode = MEDIA_CMD_WRITE,
+                           .lba = lba,
+                           .count = 2 * BLOCKS,
+                           .buf = WRITE_BUF});
+    w_kick(w);
+}
+
+/* While the machine is stopped, no timer lets the engine try again. */
+static void test_stopping_ends_a_write_that_finds_no_room(void **state)
+{
+    struct world *w = *state;
+
+    fill_cache(w);
+    submit_command(w, MEDIA_CMD_READ, 0, FREE_LBA, READ_BUF);
+    submit_long_write(w, FREE_LBA);
+    hw_media_quiesce(&w->media);
+    while (backend_ram_step(&w->ram, 1)) { /* all but the read */
+    }
+    assert_true(w->media.destage_failed);
+    w_finish(w);
+    assert_true(hw_media_is_quiet(&w->media));
+    assert_int_equal(w->done[w->num_done - 1].status, MEDIA_CQE_WRITE_ERROR);
+}
+
+/* A reset of the machine waits until no command has DMA, and runs no timers. */
+static void test_a_reset_ends_a_write_that_finds_no_room(void **state)
+{
+    struct world *w = *state;
+
+    fill_cache(w);
+    submit_long_write(w, FREE_LBA);
+    assert_int_equal(in_progress(w), 0);
+    hw_media_reset(&w->media);
+    assert_true(hw_media_has_dma(&w->media));
+    w_finish(w);
+    assert_false(hw_media_has_dma(&w->media));
+}
+
+/* The same for a write that has waited for a read until then. */
+static void test_a_reset_ends_a_write_that_has_waited(void **state)
+{
+    struct world *w = *state;
+
+    fill_cache(w);
+    submit_command(w, MEDIA_CMD_READ, 0, FREE_LBA, READ_BUF);
+    submit_long_write(w, FREE_LBA);
+    hw_media_reset(&w->media);
+    w_finish(w);
+    assert_false(hw_media_has_dma(&w->media));
 }
 
 /* A write that fails lets go of those that wait for it. */
