@@ -60,7 +60,7 @@ enum {
 };
 
 /* What a poll or a step did; in a turn, the greatest value counts.  Each value
- * has the bits of those below it. */
+ * has all bits of the smaller ones, so that OR yields the greatest. */
 enum loop_work {
     LOOP_IDLE = 0,  /* There was nothing to do. */
     LOOP_IO = 1,    /* It served commands of hosts, which seldom concerns a

@@ -18,9 +18,9 @@ enum { /* byte offsets; fields have one byte, unused bytes are zero */
        STATE_READ_ONLY = 8, /* bit 0: slot A.  No command and no tool sets it:
                              * it is for makers of drives that write it with
                              * the first image. */
-       STATE_UNPROVEN = 9,  /* Older firmware always wrote 0: then the slot on
-                             * trial is unproven, or, without a trial, the one
-                             * in STATE_FAILED unless it is STATE_CHOSEN. */
+       STATE_UNPROVEN = 9,  /* Older firmware always wrote 0.  Then the slot on
+                             * trial is unproven; without a trial, the slot in
+                             * STATE_FAILED is, unless it is STATE_CHOSEN. */
        STATE_STORES = 12,   /* 4 bytes, little-endian */
        STATE_SECURITY = 16, /* 4 bytes, little-endian */
 };

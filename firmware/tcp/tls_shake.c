@@ -31,12 +31,11 @@ static bool is_known(const struct tls_socket *socket,
            socket->handshakes[conn->handshake].is_known;
 }
 
-/* A connection that may make room, and how many its address has in its state.
- */
+/* A connection that may make room for another one. */
 struct candidate {
     struct tls_conn *conn; /* NULL: none */
     bool is_known;
-    unsigned int of_host;
+    unsigned int of_host; /* connections of its address in the same state */
 };
 
 /* Whether `a` is to make room rather than `b`: first those whose key is not

@@ -166,7 +166,8 @@ static void execute_sparse(const struct ram_request *request,
     }
 }
 
-/* Whether a vector of a read is in memory of which little is looked at. */
+/* Whether a vector of a read is in the memory of which only a few bytes are
+ * copied: see `thin`. */
 static bool is_thin(const struct nand_ram *ram, const struct iovec *iov)
 {
     const uint8_t *base = iov->iov_base;

@@ -35,7 +35,7 @@ struct nand_ram {
 
     /* Reads of all data of a unit to this memory copy only the first
      * NAND_RAM_THIN_LEN of every NAND_RAM_THIN bytes: its owner knows that
-     * nobody looks at the others.  Discards change nothing then, as storage
+     * nobody looks at the others.  Discards are ignored then, which storage
      * may do.  NULL: all reads copy everything. */
     const uint8_t *thin;
     uint64_t thin_bytes;

@@ -168,16 +168,16 @@ static void take_bytes(void *ctx, uint32_t id, const uint8_t *data,
     }
 }
 
-/* Where bytes to send are: those that net/tcp asks for. */
+/* The bytes to send that net/tcp asks for. */
 struct wanted {
-    uint64_t begin;  /* in the stream, of the piece that is looked at */
+    uint64_t begin;  /* where the next piece of a SEND begins in the stream */
     uint64_t offset; /* of the first byte that was not found yet */
-    uint32_t len_bytes;
-    unsigned int count;
-    struct tcp_piece *pieces;
+    uint32_t len_bytes;       /* that were not found yet */
+    unsigned int count;       /* of `pieces` */
+    struct tcp_piece *pieces; /* what was found */
 };
 
-/* Find what a SEND has of them.  @return false when a word is lost */
+/* Find those of them that a SEND has.  @return false when a word is lost */
 static bool find_sent(struct hw_toe *toe, const struct hw_toe_send *send,
                       struct wanted *wanted)
 {

@@ -40,8 +40,8 @@ enum {
      * given to the socket. */
     NVME_TCP_SPANS = 64,
     NVME_TCP_SENDS = 16,
-    /* A call to send that has so many bytes takes no further piece, because the
-     * buffers of all its pieces are acknowledged together. */
+    /* From this many bytes on, a call of send() takes no further piece: the
+     * buffers of all its pieces are free only when all are acknowledged. */
     NVME_TCP_SEND_BYTES = 16384,
 
     NVME_TCP_QUEUE_BYTES = NVME_TCP_RING_LEN +

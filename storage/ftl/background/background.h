@@ -52,8 +52,8 @@ bool ftl_scrub_done(struct ftl *ftl, struct ftl_request *request,
 
 /* ---- ftl_collect.c: garbage collection */
 bool ftl_collect_step(struct ftl *ftl);
-/** At the end of the mount: move the suspect superblocks soon that the mount
- * could not erase. */
+/** At the end of the mount: have the suspect superblocks moved soon, if the
+ * mount could not erase them. */
 void ftl_collect_rest_of_suspects(struct ftl *ftl);
 /** Whether a superblock is left that this phase of the mount is to erase. */
 bool ftl_collect_is_due(const struct ftl *ftl);

@@ -12,8 +12,8 @@ struct ftl_collection {
     uint32_t next_row;
     uint32_t reads; /* requests in progress */
     uint32_t slots; /* in use */
-    /* Of these, those of units that are given up: the map is searched for the
-     * entries that name them. */
+    /* The slots of units that are given up: the map is searched for the entries
+     * that name these units. */
     struct ftl_list lost;
     uint32_t next_entry; /* of the map, to be searched */
     bool has_read;       /* units of the victim could be read */

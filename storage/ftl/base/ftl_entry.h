@@ -10,9 +10,8 @@
  *  - a place on the flash
  *  - FTL_NOWHERE: the logical unit reads as zeroes
  *  - FTL_IN_SLOT | the index of a slot
- *  - FTL_LOST | a place: the contents of the logical unit are lost, and the
- * unit at this place records that.  Reads fail until a host writes or trims the
- *    logical unit.
+ *  - FTL_LOST | a place: the contents of the logical unit are lost, which the
+ *    unit at this place records.  Reads fail until a host writes or trims it.
  *  - FTL_LOST_NOWHERE: the contents are lost, and no unit on the flash records
  *    that, except for a checkpoint
  */

@@ -53,7 +53,7 @@ bool ftl_mount_is_block_gone(const struct ftl *ftl, uint32_t superblock,
 /*
  * The mount begins again without the unit.  But if a die has died in this pass,
  * this may be why the unit cannot be read, and the scan of the next pass may be
- * able to rebuild what this one could not.  So that pass decides.
+ * able to rebuild what this one could not.  So the next pass decides.
  */
 void ftl_mount_ignore(struct ftl *ftl, uint32_t place)
 {
@@ -64,9 +64,9 @@ void ftl_mount_ignore(struct ftl *ftl, uint32_t place)
 }
 
 /*
- * All units of a checkpoint have the same row number.  If one of them is
- * missing in a sum, the number of the result is 0; but if two are missing, it
- * looks right.
+ * All units of a checkpoint have the same row number.  If one of them is left
+ * out of a sum, the number of the result is 0.  If two are left out, the number
+ * looks right although the result is not.
  */
 uint32_t ftl_mount_most_left_out(const struct ftl *ftl,
                                  const struct ftl_request *request,

@@ -9,8 +9,8 @@
 void ftl_mount_ignore(struct ftl *ftl, uint32_t place);
 /**
  * How many units of other dies may be left out when a unit of a row is rebuilt.
- * There are some only if the result can be checked: the mount knows the number
- * of the row, will find it out, or knows the number of the checkpoint.
+ * It is 0 unless the result can be checked: the mount knows the number of the
+ * row, will find it out, or knows the number of the checkpoint.
  * @param request  reads the row
  */
 uint32_t ftl_mount_most_left_out(const struct ftl *ftl,
@@ -38,8 +38,8 @@ uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
 /** Whether the probes have found all planes of a block of a die erased. */
 bool ftl_mount_is_block_erased(const struct ftl *ftl, uint32_t superblock,
                                uint32_t die);
-/** Whether the first wordline of a die's block is erased or lost in all planes
- * that are not known to have failed, of which there are some. */
+/** Whether the first wordline of a die's block is erased or lost in each plane
+ * that is not known to have failed.  False if all planes have failed. */
 bool ftl_mount_is_block_gone(const struct ftl *ftl, uint32_t superblock,
                              uint32_t die);
 

@@ -18,9 +18,9 @@ enum {
     FTL_VERSION_SHIFT = 5, /* of mount.versions[]; below it, the attempt */
     FTL_ROW_GAP = 4096,    /* row numbers that a mount leaves unused */
     /*
-     * A mount takes the last rows that it finds, so many for each die, for rows
-     * that may be torn.  While a row is in flight, fewer rows are started: the
-     * other half is for rows that failed.
+     * A mount takes the last rows for rows that may be torn: this many for each
+     * die.  While a row is in flight, at most half as many are started: the
+     * other half is for rows that fail.
      */
     FTL_SUSPECT_ROWS = 8,
     FTL_ROWS_AHEAD = FTL_SUSPECT_ROWS / 2,
@@ -47,10 +47,10 @@ enum {
     FTL_REUSED_MAX = 2, /* superblocks that are `is_reused` at the same time */
     FTL_STUCK_RETRIES = 3, /* see `retries` of struct ftl_superblock */
     /*
-     * Units that a rebuilt one may do without although nobody knows whether
-     * they are in the sum.  If one or two units of the sum are missing, the row
-     * number of the result is wrong, because the XOR of one or two different
-     * numbers is not 0.  The XOR of more of them may be 0.
+     * A unit is rebuilt even if so many others cannot be read and nobody knows
+     * whether they are in the sum.  If they are, the row number of the result
+     * is wrong and shows it, because the XOR of one or two different numbers is
+     * not 0.  The XOR of more numbers may be 0.
      */
     FTL_LEFT_OUT_MAX = 2,
 };

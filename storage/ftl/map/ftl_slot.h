@@ -59,13 +59,14 @@ struct ftl_buffer {
     struct ftl_list dirty[FTL_POOLS];
     uint64_t last_accept_us;
     uint64_t accepted; /* writes and trims */
-    uint64_t forced;   /* what was accepted up to this does not wait for more
-                        * until its row is full */
-    uint64_t flushed;  /* a host's request has waited for what is up to this */
+    uint64_t forced;   /* what was accepted up to this number is programmed
+                        * even if its row is not full */
+    uint64_t flushed;  /* a host's request has waited for everything that was
+                        * accepted up to this number */
     uint32_t flush;    /* media_io.number of this request */
 
-    uint64_t urgent; /* what was accepted up to this may have been in a row
-                      * that failed: it may use one more superblock */
+    uint64_t urgent; /* what was accepted up to this number may have been in a
+                      * row that failed: it may use one more superblock */
 };
 
 #endif

@@ -36,8 +36,8 @@ uint16_t ftl_page_touch(struct ftl *ftl, uint32_t page)
 }
 
 /*
- * If pages cannot be read that the checkpoint names, only the checkpoint has
- * the trims and failures that they say.
+ * If pages that the checkpoint names cannot be read, their trims and failures
+ * are recorded in the checkpoint only.
  */
 bool ftl_page_restore_step(struct ftl *ftl)
 {

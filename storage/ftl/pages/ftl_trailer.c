@@ -20,8 +20,8 @@ _Static_assert((int)PAGE_POSITION + (int)FTL_SCRUB_RECORD_LEN <=
                    (int)LABEL_UNITS,
                "metadata of a page");
 
-/* A drive needs longer than its life for so many rows.  Pages of older firmware
- * have a larger number in place of the position. */
+/* No drive lives long enough for so many rows.  Pages of older firmware have a
+ * larger number in place of the position. */
 #define POSITION_MAX (UINT64_C(1) << 56)
 
 void ftl_capacity_emit(const struct ftl *ftl, uint8_t *meta)

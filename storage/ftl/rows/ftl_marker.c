@@ -5,8 +5,8 @@
 
 uint32_t ftl_marker_start(const struct ftl *ftl)
 {
-    /* What is there when a mount begins, or when a program other than the drive
-     * writes, is of the start that the proof is of. */
+    /* During a mount, and in programs other than the drive, the flash holds
+     * what an earlier start has left: the one that the proof is of. */
     return ftl->state == FTL_MOUNTING || ftl->config.boot == 0
                ? ftl->power.proof_start
                : ftl->config.boot;
