@@ -8,8 +8,9 @@
  *
  * If the other dies of the stripe can be read, the system bytes of the unit are
  * rebuilt.  They must have the number of the row.  One or two other units may
- * be missing: they may be in planes that have failed.  Then the map names the
- * unit, and each read of the unit rebuilds its data.  The contents of a row
+ * be missing: they may be in planes that have failed.  If more are missing, the
+ * mount begins again when it knows which planes these are.  Then the map names
+ * the unit, and each read of the unit rebuilds its data.  The contents of a row
  * that may be torn may be rebuilt, too, because a host has written them.  A
  * dead die is no loss of a stripe if its plane was bad when the superblock was
  * opened.  Units of a dead die are tried again if the scan has rebuilt them
@@ -32,18 +33,22 @@ static bool is_unreadable(const struct ftl_mount *mount, uint32_t place)
     return (mount->unreadable[place / 8] & BIT(place % 8)) != 0;
 }
 
-/* Whether enough other units of a place's stripe can be read. */
+/* Whether enough other units of a place's stripe can be read.  Those in planes
+ * that are known to have failed are left out in any case. */
 static bool is_worthwhile(const struct ftl *ftl, uint32_t place)
 {
     uint32_t dies = ftl->layout.geometry.dies;
     uint32_t row = ftl_place_row(&ftl->layout, place);
     uint32_t index = place % ftl->layout.row_units;
+    uint32_t block = ftl_place_superblock(&ftl->layout, place);
+    uint8_t plane = (uint8_t)BIT(ftl->layout.units[index].plane);
     uint32_t unreadable = 0;
 
     for (uint32_t other = row - row % dies; other < row - row % dies + dies;
          other++) {
         if (other != row &&
-            is_unreadable(&ftl->mount, other * ftl->layout.row_units + index)) {
+            is_unreadable(&ftl->mount, other * ftl->layout.row_units + index) &&
+            (ftl_good_planes(ftl, block, other % dies) & plane) != 0) {
             unreadable++;
         }
     }
@@ -57,8 +62,11 @@ static bool repair_row(struct ftl *ftl, uint32_t row)
     struct ftl_request *request = NULL;
 
     for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
-        if (!is_unreadable(&ftl->mount, first + i) ||
-            !is_worthwhile(ftl, first + i)) {
+        if (!is_unreadable(&ftl->mount, first + i)) {
+            continue;
+        }
+        if (!is_worthwhile(ftl, first + i)) {
+            ftl->mount.has_unrebuilt = true;
             continue;
         }
         if (request == NULL) {

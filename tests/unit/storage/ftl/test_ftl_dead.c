@@ -441,6 +441,71 @@ static void test_a_mount_begins_again_when_it_knows_the_failed_planes(
 }
 
 /*
+ * The same plane has failed in the last dies at an erasure, so that its units
+ * cannot be read.  At the next start, a unit in this plane of another die
+ * cannot be read.  This is the only loss of its stripe.
+ */
+static void check_beside_unreadable_planes(unsigned int failures)
+{
+    enum { DIES = 6, PLANE = 1 };
+    struct nand_injection failure =
+        fault_anywhere(NAND_OP_ERASE, NAND_EFFECT_FAIL);
+    struct nand_injection fault =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
+    struct bed_config config = small;
+    unsigned int checked = 0;
+    struct bed *bed;
+
+    config.geometry.dies = DIES;
+    config.checkpoint_superblocks = 0;
+    bed = bed_new(&config);
+    failure.plane = PLANE;
+    for (unsigned int die = DIES - failures; die < DIES; die++) {
+        failure.die = (int32_t)die;
+        inject_fault(bed, &failure);
+    }
+    for (unsigned int i = 0; i < 12; i++) {
+        fill_medium(bed);
+    }
+    bed_settle(bed);
+    bed_stop(bed);
+    for (uint32_t i = 0; i < bed->units && checked != 8; i++) {
+        const struct ftl_layout *layout = &bed->ftl->layout;
+        uint32_t place = bed->ftl->map[i];
+        struct bed *cut;
+
+        fault.die = (int32_t)(ftl_place_row(layout, place) % DIES);
+        fault.plane = layout->units[place % layout->row_units].plane;
+        fault.block = (int32_t)ftl_place_superblock(layout, place);
+        if (fault.plane != PLANE) {
+            continue;
+        }
+        checked++;
+        cut = bed_cut_saved(bed, i);
+        bed_start_mount(cut);
+        inject_fault(cut, &fault);
+        while (ftl_state(cut->ftl) == FTL_MOUNTING) {
+            assert_true(bed_step(cut));
+        }
+        assert_int_equal(ftl_state(cut->ftl), FTL_READY);
+        bed_check(cut);
+        bed_free(cut);
+    }
+    assert_int_not_equal(checked, 0);
+    bed_free(bed);
+}
+
+/* Three planes are more than a mount leaves out on its own.  Beside a fourth
+ * one, it tries to rebuild nothing before it knows these planes. */
+static void test_a_unit_beside_planes_that_cannot_be_read_is_repaired(
+    void **state)
+{
+    (void)state;
+    check_beside_unreadable_planes(3);
+    check_beside_unreadable_planes(4);
+}
+
+/*
  * The die dies while the mount scans it, and before that the scan could not
  * read some of its units.  These are rebuilt, too.
  */
