@@ -447,7 +447,7 @@ static void test_a_mount_begins_again_when_it_knows_the_failed_planes(
  */
 static void check_beside_unreadable_planes(unsigned int failures)
 {
-    enum { DIES = 6, PLANE = 1 };
+    enum { DIES = 8, PLANE = 1 };
     struct nand_injection failure =
         fault_anywhere(NAND_OP_ERASE, NAND_EFFECT_FAIL);
     struct nand_injection fault =
@@ -495,14 +495,14 @@ static void check_beside_unreadable_planes(unsigned int failures)
     bed_free(bed);
 }
 
-/* Three planes are more than a mount leaves out on its own.  Beside a fourth
- * one, it tries to rebuild nothing before it knows these planes. */
+/* Three planes are more than a mount leaves out on its own.  Beside five of
+ * them, it tries to rebuild nothing before it knows these planes. */
 static void test_a_unit_beside_planes_that_cannot_be_read_is_repaired(
     void **state)
 {
     (void)state;
     check_beside_unreadable_planes(3);
-    check_beside_unreadable_planes(4);
+    check_beside_unreadable_planes(5);
 }
 
 /*
