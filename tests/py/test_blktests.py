@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What blktests prints is read and compared with the list of expected outcomes."""
 
+import io
 import os
-import threading
 import time
 from pathlib import Path
 
@@ -94,23 +94,28 @@ def guest(monkeypatch: pytest.MonkeyPatch) -> Instance:
     return instance
 
 
+class Screen(io.StringIO):
+    """What is shown; the first line lets the guest go on, which waits for a FIFO."""
+
+    def __init__(self, fifo: Path) -> None:
+        super().__init__()
+        self.fifo = fifo
+
+    def write(self, text: str) -> int:
+        if not self.getvalue():
+            self.fifo.write_text("yes\n")
+        return super().write(text)
+
+
 def test_each_line_is_shown_as_it_comes(guest: Instance, tmp_path: Path,
-                                        capsys: pytest.CaptureFixture[str]) -> None:
+                                        monkeypatch: pytest.MonkeyPatch) -> None:
     """The guest goes on only after its first line has been shown."""
-    shown = tmp_path / "shown"
-    os.mkfifo(shown)
-    seen: list[str] = []
-
-    def look() -> None:
-        while not seen:
-            seen.extend(capsys.readouterr().out.splitlines())
-        shown.write_text("yes\n")
-
-    thread = threading.Thread(target=look)
-    thread.start()
-    text = blktests_run.follow(guest, f"echo nvme/003; read x < {shown}; echo done >&2", 60)
-    thread.join()
-    assert seen == ["nvme/003"] and text == "nvme/003\ndone\n"
+    fifo = tmp_path / "shown"
+    os.mkfifo(fifo)
+    screen = Screen(fifo)
+    monkeypatch.setattr("sys.stdout", screen)
+    text = blktests_run.follow(guest, f"echo nvme/003; read x < {fifo}; echo done >&2", 60)
+    assert screen.getvalue() == text == "nvme/003\ndone\n"
 
 
 @pytest.mark.parametrize(("hang_s", "timeout_s"), [(0.3, 60.0), (60.0, 0.3)])
