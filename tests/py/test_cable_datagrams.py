@@ -86,6 +86,13 @@ class Hub:
                  "-qmp", f"unix:{folder}/qmp,server=on,wait=off"],
                 pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            self.dial(folder)
+        except BaseException:
+            self.end()
+            raise
+
+    def dial(self, folder: Path) -> None:
         self.stream = self.connected(folder / "cable")
         self.qmp = self.connected(folder / "qmp").makefile("rw")
         json.loads(self.qmp.readline())
@@ -95,6 +102,11 @@ class Hub:
         # The hub knows the connection before anything is sent to it.
         Machine.wait(lambda: "listening" not in self.ask(
             "human-monitor-command", **{"command-line": "info network"}), "accepted")
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait(30)
+        self.datagrams.close()
 
     def connected(self, path: Path) -> socket.socket:
         found = socket.socket(socket.AF_UNIX)
@@ -126,9 +138,7 @@ def hub(qemu: Path, tmp_path: Path,  # noqa: F811
     monkeypatch.chdir(tmp_path)
     made = Hub(qemu, Path("."))
     yield made
-    made.process.kill()
-    made.process.wait(30)
-    made.datagrams.close()
+    made.end()
     made.stream.close()
 
 
