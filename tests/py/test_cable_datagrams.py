@@ -99,8 +99,9 @@ class Hub:
         self.ask("qmp_capabilities")
         for one in (self.stream, self.datagrams):
             one.settimeout(30)
-        # The hub knows the connection before anything is sent to it.
-        Machine.wait(lambda: "listening" not in self.ask(
+        # The hub knows the connection before anything is sent to it.  Until then, the
+        # netdev is "initializing" or "listening", and drops what it gets.
+        Machine.wait(lambda: f"unix:{folder}/cable" in self.ask(
             "human-monitor-command", **{"command-line": "info network"}), "accepted")
 
     def end(self) -> None:
@@ -119,6 +120,7 @@ class Hub:
         while True:
             answer = json.loads(self.qmp.readline())
             if "event" not in answer:
+                assert "return" in answer, (command, answer)
                 return answer["return"]
 
     def stream_frame(self) -> bytes:

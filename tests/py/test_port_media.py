@@ -107,6 +107,7 @@ class Machine:
             if "event" in answer:
                 self.events.append(answer)
             else:
+                assert "return" in answer, (command, answer)
                 return answer["return"]
         raise AssertionError(self.errors.read_text())
 

@@ -79,7 +79,7 @@ class Machine:
         for line in self.lines:
             answer = json.loads(line)
             if "return" in answer or "error" in answer:
-                assert "return" in answer, answer
+                assert "return" in answer, (command, answer)
                 return answer["return"]
         raise AssertionError("QEMU has ended: " + self.errors.read_text())
 
