@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Generate tables of the firmware and of docs/configuration.md from settings.toml.
+"""Generate tables of the firmware from settings.toml.
 
 With --check, no file is written: the names of outdated files are printed, and the
 exit status is 1 if there are any.
@@ -149,35 +149,13 @@ def layout(found: Schema) -> str:
     return HEAD + "\n".join([*lines, "};", "", "#endif"]) + "\n"
 
 
-# Documents
-
-def key_table(found: Schema) -> str:
-    lines = ["| key | values | default | in force | |", "| --- | --- | --- | --- | --- |"]
-    for setting in found.settings.values():
-        lines.append(f"| `{setting.key}` | {setting.documented} | {setting.default} | "
-                     f"{setting.effective} | {setting.doc} |")
-    return "\n".join(lines) + "\n"
-
-
-def with_table(text: str, name: str, table: str) -> str:
-    """The document with a table between its two marks."""
-    begin, end = f"<!-- settings: {name} -->\n", f"<!-- end of {name} -->\n"
-    found = re.sub(re.escape(begin) + ".*?" + re.escape(end),
-                   lambda _: begin + table + end, text, flags=re.S)
-    if begin not in text or end not in text:
-        raise SystemExit(f"a document lacks the marks of the table {name}")
-    return found
-
-
 def outputs(found: Schema) -> dict[Path, str]:
-    keys = TOP / "docs/configuration.md"
     folder = TOP / "firmware/settings"
     return {
         folder / "config_rows.inc": rows(found),
         folder / "config_groups.inc": groups(found),
         folder / "config_names.inc": names(found),
-        TOP / "firmware/store/config_layout.h": layout(found),
-        keys: with_table(keys.read_text(encoding="utf-8"), "keys", key_table(found))}
+        TOP / "firmware/store/config_layout.h": layout(found)}
 
 
 def stale(found: Schema) -> dict[Path, str]:

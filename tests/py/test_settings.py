@@ -6,7 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from essd import cli
 from essd.drive import mgmt
 from essd.instance.instance import Instance
 from essd.settings import block as config_block, settings, yaml_values as settings_yaml
@@ -254,16 +256,25 @@ def test_the_drives_answer_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         settings_cmd.ask_running(Instance("unit"))
 
 
-def test_the_document_marks_the_keys_that_take_effect_at_once(say: Path) -> None:
-    text = (TOP / "docs/configuration.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([a-z0-9.-]+|[a-z]+\.N\.[a-z0-9-]+)` \|.*\| (at once|next start) "
-                      r"\|", text, re.M)
+def test_the_list_of_keys_says_which_take_effect_at_once(say: Path) -> None:
+    text = settings_cmd.describe()
+    rows = re.findall(r"^(\S+): .* \(default .*; (at once|next start)\)$", text, re.M)
     told = {re.sub(r"\.\d\.", ".N.", key) for key in settings.KEYS}
     assert {key for key, _ in rows} == told
     live = subprocess.run([say, "live"], check=True, capture_output=True,
                           text=True, timeout=60).stdout.split()
     assert {re.sub(r"\.\d\.", ".N.", key) for key in live} == {
         key for key, when in rows if when == "at once"}
+    assert max(map(len, text.splitlines())) <= settings_cmd.COLUMNS
+    assert "](" not in text and "`" not in text
+    for page in re.findall(r"docs/\S*\.md", text):
+        assert (TOP / page).exists(), page
+
+
+def test_the_list_of_keys_needs_no_drive() -> None:
+    said = CliRunner().invoke(cli.app, ["config", "--keys"])
+    assert said.exit_code == 0
+    assert "port.N.mtu: 1280 to 9000 (default 1500; next start)" in said.output
 
 
 def test_the_printed_configuration_marks_the_keys_that_wait_for_a_start() -> None:

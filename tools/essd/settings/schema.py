@@ -3,7 +3,7 @@
 
 The file defines the keys, their ranges and defaults, and the configuration block
 in flash.  The tools use it directly; tools/settings_gen.py generates the
-firmware's tables and those in the documents from it.
+firmware's tables from it, and `essd config --keys` prints it.
 """
 
 import functools
@@ -18,7 +18,7 @@ from ..base.paths import TOP
 
 PATH = TOP / "firmware/settings/settings.toml"
 
-# Notation of a value by its kind: (text for error messages, text for documents)
+# Notation of a value by its kind: (text for error messages, text for the list of keys)
 KINDS = {
     "name": ("none or a name of 1 to 32 printable characters without spaces",
              "1 to 32 printable characters without spaces, none"),

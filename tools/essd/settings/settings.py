@@ -4,7 +4,7 @@
 The keys, their ranges and defaults come from firmware/settings/settings.toml, as
 in the firmware.  The rules that relate several keys exist twice, here and in
 firmware/settings/config_check.c; tests/py/test_settings.py checks that both
-agree.  docs/configuration.md lists the keys for users.
+agree.  `essd config --keys` lists the keys for users.
 """
 
 import ipaddress

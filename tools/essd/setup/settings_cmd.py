@@ -5,7 +5,9 @@ For a running drive, the management channel is used, so that the firmware's own
 checks decide.  For a drive that is not powered, the flash file is used.
 """
 
+import re
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,8 @@ from ..settings.schema import schema
 from ..settings.settings import Refused, Values
 from ..storage import flash
 from . import setup
+
+COLUMNS = 100
 
 
 # The user's changes
@@ -109,6 +113,18 @@ def dump(values: Values) -> str:
     """The values as YAML, in which a comment marks the keys that wait for a start."""
     waits = {key for key, row in schema().key_rows() if not row.live}
     return settings_yaml.dump(values, frozenset(waits), "from the next start")
+
+
+def describe() -> str:
+    """Every key in a few lines of text: its values, its default, and when it is in force."""
+    lines = ["N is a port, 0 or 1, or an address, 0 to 3.  A value is one word; none: there is "
+             "no such item."]
+    for setting in schema().settings.values():
+        doc = re.sub(r"\[[^]]*\]\(([^)#]*)[^)]*\)", r"docs/\1", setting.doc).replace("`", "")
+        lines += ["", f"{setting.key}: {setting.documented} (default {setting.default}; "
+                      f"{setting.effective})",
+                  *textwrap.wrap(doc, COLUMNS, initial_indent="    ", subsequent_indent="    ")]
+    return "\n".join(lines) + "\n"
 
 
 def waiting(instance: Instance) -> Values:

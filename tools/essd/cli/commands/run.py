@@ -342,6 +342,14 @@ def host(command: Annotated[list[str] | None, typer.Argument(
     os.execvp(words[0], words)
 
 
+def print_keys(is_asked: bool) -> None:
+    """`essd config --keys`, which needs no instance."""
+    from ...setup import settings_cmd
+    if is_asked:
+        sys.stdout.write(settings_cmd.describe())
+        raise typer.Exit
+
+
 @command(RUN)
 def config(file: Annotated[Path | None, typer.Argument(
                metavar="[FILE]", help="YAML file with the keys to change; - is standard "
@@ -357,6 +365,10 @@ def config(file: Annotated[Path | None, typer.Argument(
                                  "lost.")] = False,
            check: Annotated[bool, typer.Option(
                "--check", help="Report mistakes; change nothing.")] = False,
+           _keys: Annotated[bool, typer.Option(
+               "--keys", callback=print_keys, is_eager=True,
+               help="List all keys: what they do, their values and defaults, and whether "
+                    "a change takes effect at once.")] = False,
            as_json: Annotated[bool, typer.Option(
                "--json", help="Print the saved configuration as JSON, and the values "
                               "that stay in force until the next start.")] = False,
