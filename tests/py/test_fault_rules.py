@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from essd import cli
 from essd.base.errors import EssdError, Mistakes
-from essd.drive import fault_rules
+from essd.drive import fault_rules, fault_words
 from essd.drive.fault_rules import Wrong, parse_line
 from essd.instance.config import Config, Drive as DriveConfig, Link
 from essd.instance.instance import Instance
@@ -500,3 +500,25 @@ def test_a_loaded_state_is_rid_of_rules_that_this_supervisor_never_saw(
 
     assert asyncio.run(start_drive()) == []
     assert asyncio.run(start_drive("-incoming", "defer")) == ["drive"]
+
+
+# What the words mean
+
+def test_each_key_and_action_has_words_and_there_are_no_others() -> None:
+    assert list(fault_words.PLACES) == list(fault_rules.SITES)
+    assert set(fault_words.KEYS["when"]) == set(fault_rules.WHENS)
+    for place in fault_rules.SITES:
+        assert set(fault_words.KEYS[place]) == set(fault_rules.MATCHES[place]), place
+        assert set(fault_words.ACTIONS[place]) == set(fault_rules.ACTIONS[place]), place
+
+
+def test_the_words_are_printed_without_a_drive() -> None:
+    run = CliRunner()
+    everything = run.invoke(cli.app, ["faults", "words"])
+    assert everything.exit_code == 0
+    for place in (*fault_rules.SITES, "when"):
+        said = run.invoke(cli.app, ["faults", "words", place]).output
+        assert said in everything.output, place
+        assert max(map(len, said.splitlines())) <= fault_words.COLUMNS
+    with pytest.raises(EssdError, match="nadn: no such place for faults; did you mean nand"):
+        fault_words.text("nadn")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Chooses some blocks of an array by a text, for example
  * "channel=0,die=1,plane=0-3,block=17".  The keys are those of fault rules
- * (docs/faults.md, "Keys of nand").  If a key is left out, any number of this
+ * (`essd faults words nand`).  If a key is left out, any number of this
  * kind matches. */
 #ifndef ESSD_TOOLS_NAND_PLACE_H
 #define ESSD_TOOLS_NAND_PLACE_H

@@ -82,6 +82,16 @@ def add(ctx: typer.Context,
 
 
 @faults.command()
+def words(places: Annotated[list[str] | None, typer.Argument(
+              metavar="[PLACE]...", help="wire, rdma, pdu, nvme, media, nand, or when.  "
+                                         "Default: all of them.")] = None) -> None:
+    """Say what the keys and actions of rules mean."""
+    from ...drive import fault_words
+    chosen_places = places or [*fault_words.PLACES, fault_words.WHEN]
+    show.line("\n\n".join(map(fault_words.text, chosen_places)))
+
+
+@faults.command()
 def load(ctx: typer.Context,
          file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file.")],
          name: Name = "", part: Part = "") -> None:
