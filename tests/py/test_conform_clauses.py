@@ -3,7 +3,7 @@
 
 import pytest
 
-from essd.conform import clauses as cc
+from essd.conform import clauses as cc, untested
 
 
 @pytest.mark.parametrize("text, found", [
@@ -38,3 +38,10 @@ def test_the_table_has_a_row_for_each_specification() -> None:
         "| NVM Command Set 1.0 | 3.2.2 (1) |",
         "| NVMe Base 1.4 | 6.6 (1) |",
         "| NVMe Base 2.0 | 5.16 (1), 6.1 (2) |"]
+
+
+def test_the_clauses_without_tests_follow_the_table() -> None:
+    text = untested.text()
+    assert text.startswith("\n\n| not implemented")
+    for clause, _ in (*untested.NOT_IMPLEMENTED, *untested.FEW_TESTS):
+        assert f"\n| {clause} | " in text

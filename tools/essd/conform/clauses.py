@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`essd conform --clauses`: how many tests each clause has.
 
-docs/conformance.md lists by hand the clauses without a test.
+untested.py lists by hand the clauses without a test.
 """
 
 import re
@@ -9,7 +9,7 @@ import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from . import conform
+from . import conform, untested
 from ..base.errors import EssdError, LOOK_UP_S
 
 # (pattern of a specification in the list, its full name); the first match counts
@@ -101,4 +101,4 @@ def of_program(options: conform.Options) -> str:
     if unknown(tests):
         raise EssdError("tools/essd/conform/clauses.py: SPECIFICATIONS has no row for "
                         + ", ".join(unknown(tests)))
-    return table(tests)
+    return table(tests) + untested.text()
