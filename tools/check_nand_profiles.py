@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Check that docs/hardware/nand-profiles.md has every number of the NAND model.
+"""Check that tools/nand/profile_sources.md has every number of the NAND model.
 
 The numbers of the code are the initialisers in nand_profile.c.  The document has them
 in tables: one row for each field, with a column for each profile and for each SLC
@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from lint_baseline import ROOT
 
-DOCUMENT = "docs/hardware/nand-profiles.md"
+DOCUMENT = "tools/nand/profile_sources.md"
 PROFILES = "hw-model/nand/nand_profile.c"
 SOURCES = (PROFILES, "hw-model/nand/nand_profile.h",
            "hw-model/nand/nand_errors.c", "hw-model/nand/nand_errors.h")

@@ -12,11 +12,15 @@ from ..base import DEVELOP, LOOK, app, command
 
 @command(LOOK)
 def fields(words: Annotated[list[str] | None, typer.Argument(
-               metavar="[COMMAND]", help="A command, such as port, or its first word.  "
-               "Default: list all.")] = None) -> None:
+               metavar="[COMMAND]", help="A command, such as port, or its first word; "
+               "requests: those of the management channel.  Default: list the commands."
+               )] = None) -> None:
     """Say what the fields mean that a command prints with --json (see docs/json.md)."""
+    from ...drive import mgmt_words
     from .. import json_fields
-    if words:
+    if words == ["requests"]:
+        show.line(mgmt_words.text())
+    elif words:
         show.line("\n\n".join(map(json_fields.text, json_fields.titles(words))))
     else:
         show.line("\n".join(json_fields.tables()))
