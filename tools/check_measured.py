@@ -50,7 +50,8 @@ FIGURE = re.compile(r"\b\d[\d,.]* (?:k|M)?(?:IOPS|MB/s|MiB/s|GB/s)\b"
                     r"|\b[Mm]easured (?:with|on|for|while)\b|\b(?:was|were) measured\b"
                     r"|\b[Ff]igures are (?:from|of)\b")
 # Figures of others, of settings and of the hardware that is modelled.
-NO_MEASUREMENTS = ("docs/hardware/", "docs/decisions/", "docs/json.md", "CHANGELOG.md")
+NO_MEASUREMENTS = ("docs/hardware/", "docs/decisions/", "docs/json.md", "CHANGELOG.md",
+                   "tools/nand/profile_sources.md")
 
 
 @dataclass
