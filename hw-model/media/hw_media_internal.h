@@ -101,7 +101,8 @@ void media_trace_end(const struct hw_media *media,
 /* Begin a checked command, or let it wait for others with the same blocks. */
 void media_overlap_begin(struct hw_media *media, struct hw_media_op *op);
 
-/* It has ended: others need not wait for it any more. */
+/* It has ended, or its data are where they belong: others need not wait for it
+ * any more. */
 void media_overlap_end(struct hw_media *media, struct hw_media_op *op);
 
 /* Begin the commands that have waited for those that have ended. */

@@ -119,6 +119,9 @@ static void start_flush(struct hw_media *media)
 static bool enter_flush(struct hw_media *media, struct hw_media_op *op)
 {
     op->state = HW_OP_FLUSH;
+    if (op->opcode != MEDIA_CMD_READ) {
+        media_overlap_end(media, op);
+    }
     if (!media->medium_dirty) {
         if (!media->is_flushing) {
             return true;
@@ -232,10 +235,8 @@ static bool sync_line(struct hw_media *media, struct hw_media_op *op,
     uint8_t wanted = sectors_of_line(op, key);
 
     if (op->sync_started) {
-        /*
-         * Sectors that are dirty again by then were written after this command
-         * began.
-         */
+        /* Sectors that are dirty again by then were written after this command
+         * began. */
         return media->batches[op->sync_batch].serial != op->sync_serial;
     }
     if (line == NULL || !(media_line_valid(line) & wanted)) {
@@ -639,10 +640,8 @@ void media_op_slice_done(struct hw_media *media, uint32_t id, int result)
     if (result != 0) {
         op->status = media_status_of(op, result);
     }
-    /*
-     * An operation with more requests to start is in io_waiters and is woken
-     * below.
-     */
+    /* An operation with more requests to start is in io_waiters and is woken
+     * below. */
     if (op->pending == 0 && op->cursor == op->end) {
         io_ended(media, op);
     }

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads beside writes of the same blocks.  The host's threads may carry out
- * requests to the medium at the same time, and QEMU may do a read at once while
- * a thread writes.  Such a read could return a half written block, and NVMe
- * wants no block to be torn (AWUN).  Therefore a read waits for each earlier
- * write of its blocks, and a write for each earlier read: also one that goes
- * to the cache, because it may be destaged soon.
+ * Commands for the same blocks.  The host's threads may carry out requests to
+ * the medium at the same time, and QEMU may do a read at once while a thread
+ * writes.  Such a read could return a half written block, and NVMe wants no
+ * block to be torn (AWUN).  Therefore a read waits for each earlier write of
+ * its blocks, and a write for each earlier read: also one that goes to the
+ * cache, because it may be destaged soon.
+ *
+ * For the same reason a write waits for each earlier write.  Otherwise one past
+ * the cache and a destaged one could be at the medium together, and end in
+ * another order than their data got there: the cache would show the one, and
+ * the medium the other as soon as the cache has let go.
+ *
+ * A write holds up others until its data are at the medium or in the cache; a
+ * flush after that, for FUA, holds up nobody.
  *
  * A command waits for earlier ones only, and for nothing else meanwhile, so all
  * of them end.  Commands that wait count as earlier ones, too, so that none
@@ -39,8 +47,11 @@ static bool overlaps_earlier(const struct hw_media_ranges *ranges,
 
 static bool must_wait(struct hw_media *media, const struct hw_media_op *op)
 {
-    return overlaps_earlier(ranges_of(media, !is_read(op)),
-                            &ranges_of(media, is_read(op))->range[op->range]);
+    const struct hw_media_range *own =
+        &ranges_of(media, is_read(op))->range[op->range];
+
+    return overlaps_earlier(&media->write_ranges, own) ||
+           (!is_read(op) && overlaps_earlier(&media->read_ranges, own));
 }
 
 void media_overlap_begin(struct hw_media *media, struct hw_media_op *op)

@@ -259,6 +259,28 @@ static void power_cut(struct model *m)
     w_power_on(w, CACHE_BYTES);
 }
 
+/* Requests in progress may be carried out at the same time, and be reported in
+ * another order.  So no two are for the same blocks, except two reads. */
+static void check_requests(const struct model *m)
+{
+    const struct ram_queue *queue = &m->w->ram.queue;
+
+    for (uint32_t i = 0; i < queue->count; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            const struct ram_request *a = &queue->requests[i];
+            const struct ram_request *b = &queue->requests[j];
+
+            if ((a->kind != RAM_READ || b->kind != RAM_READ) &&
+                a->offset < b->offset + b->len &&
+                b->offset < a->offset + a->len) {
+                print_error("step %u: two requests for the byte at %u\n",
+                            m->step, (unsigned int)MAX(a->offset, b->offset));
+                fail();
+            }
+        }
+    }
+}
+
 static void let_timer_run(struct model *m)
 {
     struct world *w = m->w;
@@ -297,6 +319,7 @@ static void run_seed(uint64_t seed)
             power_cut(m);
         }
         take_completions(m);
+        check_requests(m);
         if (i % 64 == 0) {
             media_cache_check(&m->w->media.cache);
         }
