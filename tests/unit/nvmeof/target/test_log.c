@@ -779,6 +779,33 @@ static void test_a_host_keeps_its_errors_beside_a_noisy_one(void **state)
     }
 }
 
+/* A peer may say as many names as the log has entries: without a proof they all
+ * count as its address. */
+static void test_many_names_of_one_address_have_one_share(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t quiet = fake_host(fake, 0);
+    struct nvme_sqe bad = fake_admin(0x7e, 7, 0, 0);
+
+    for (unsigned int i = 0; i < 30; i++) {
+        fake_exec(fake, quiet, &bad, NULL, 0);
+    }
+    bad.nsid = 8;
+    fake->peer = 1;
+    for (unsigned int i = 0; i < 2 * 64; i++) {
+        uint16_t noisy;
+
+        fake->host_letter = (char)('0' + i % 64);
+        fake->hostid = (uint8_t)(0x80 + i % 64);
+        noisy = fake_host(fake, 0);
+        fake_exec(fake, noisy, &bad, NULL, 0);
+        fake_exec(fake, noisy, &bad, NULL, 0);
+        fake_close(fake, noisy);
+    }
+    assert_int_equal(errors_with_nsid(fake, quiet, 7), 30);
+    assert_int_equal(errors_with_nsid(fake, quiet, 8), 34);
+}
+
 /* After a restart, with the records in any order and some of them twice. */
 static void test_restored_errors_have_shares_too(void **state)
 {
