@@ -315,6 +315,39 @@ static void test_a_reset_ends_a_write_that_has_waited(void **state)
     assert_false(hw_media_has_dma(&w->media));
 }
 
+/* Several writes of the same blocks find no room, one after the other. */
+static void test_a_reset_ends_writes_that_wait_for_one_without_room(
+    void **state)
+{
+    struct world *w = *state;
+
+    fill_cache(w);
+    submit_long_write(w, FREE_LBA);
+    submit_long_write(w, FREE_LBA);
+    submit_long_write(w, FREE_LBA + 1);
+    hw_media_reset(&w->media);
+    assert_true(hw_media_has_dma(&w->media));
+    w_finish(w);
+    assert_false(hw_media_has_dma(&w->media));
+}
+
+static void test_stopping_ends_writes_that_wait_for_one_without_room(
+    void **state)
+{
+    struct world *w = *state;
+    unsigned int before;
+
+    fill_cache(w);
+    before = w->num_done;
+    submit_long_write(w, FREE_LBA);
+    submit_long_write(w, FREE_LBA);
+    submit_long_write(w, FREE_LBA + 1);
+    hw_media_quiesce(&w->media);
+    w_finish(w);
+    assert_true(hw_media_is_quiet(&w->media));
+    assert_int_equal(w->num_done, before + 3);
+}
+
 /* A write that fails lets go of those that wait for it. */
 static void test_a_failed_write_lets_a_read_go_on(void **state)
 {
