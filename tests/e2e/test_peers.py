@@ -155,9 +155,6 @@ def test_nvme_over_tcp(pair: Pair, nvme: Callable[..., str], tmp_path: Path, nam
 
 def test_nvme_over_tcp_with_tls(pair: Pair, nvme: Callable[..., str],
                                 tmp_path: Path) -> None:
-    if pair.is_stock:
-        pytest.skip("TLS between two emulated stock hosts does not connect yet "
-                    "(docs/peers.md)")
     client_nqn = pair.client.read("cat /etc/nvme/hostnqn").strip()
     names = f"--subsysnqn={NQN} --hostnqn={client_nqn} --identity=1"
     output = pair.client.read(f"nvme gen-tls-key --hmac=1 {names}")
