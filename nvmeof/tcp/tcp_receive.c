@@ -302,7 +302,8 @@ static void trace_header(const struct nvme_tcp_queue *queue)
     if (tcp_traces_pdus(queue)) {
         struct tcp_pdu_data fields = fields_of(&queue->reader);
 
-        tcp_trace_pdu_now(queue, false, &queue->reader.head, &fields);
+        tcp_trace_pdu_now(queue, false, TRACE_NO_REQUEST, &queue->reader.head,
+                          &fields);
     }
 }
 

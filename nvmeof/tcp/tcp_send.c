@@ -139,12 +139,12 @@ static uint32_t end_header(struct nvme_tcp_queue *queue, uint8_t *header,
     return fault == NVME_TCP_FAULT_DATA_DIGEST ? UINT32_MAX : 0;
 }
 
-static void trace_pdu(const struct nvme_tcp_queue *queue,
+static void trace_pdu(const struct nvme_tcp_queue *queue, uint32_t request,
                       const struct tcp_pdu_head *head,
                       const struct tcp_pdu_data *fields)
 {
     if (tcp_traces_pdus(queue)) {
-        tcp_trace_pdu_now(queue, true, head, fields);
+        tcp_trace_pdu_now(queue, true, request, head, fields);
     }
 }
 
@@ -162,7 +162,7 @@ void tcp_queue_send_ic_resp(struct nvme_tcp_queue *queue)
     tcp_pdu_head_emit(header, &head);
     tcp_pdu_ic_emit(header, &ic);
     fault_reset(queue, &head);
-    trace_pdu(queue, &head, &(struct tcp_pdu_data){0});
+    trace_pdu(queue, TRACE_NO_REQUEST, &head, &(struct tcp_pdu_data){0});
 }
 
 void tcp_queue_send_term(struct nvme_tcp_queue *queue, struct tcp_pdu_term term,
@@ -234,7 +234,7 @@ static void make_r2t(struct nvme_tcp_queue *queue, struct nvme_tcp_request *req)
                                    .len_bytes = req->nvmf->fetch_len};
     tcp_pdu_data_emit(header, &fields);
     (void)end_header(queue, header, &head);
-    trace_pdu(queue, &head, &fields);
+    trace_pdu(queue, req->nvmf->number, &head, &fields);
     req->state = TCP_REQUEST_FETCHING;
     request_list_add(&queue->fetching, req);
     queue->tcp->counters[NVME_TCP_R2TS]++;
@@ -279,7 +279,7 @@ static void make_data(struct nvme_tcp_queue *queue,
 
     tcp_pdu_data_emit(header, &fields);
     fault = end_header(queue, header, &head);
-    trace_pdu(queue, &head, &fields);
+    trace_pdu(queue, req->nvmf->number, &head, &fields);
     queue->tcp->counters[NVME_TCP_C2H_DATA]++;
     digest = add_pieces(queue, req->nvmf);
     if (head.has_data_digest) {
@@ -313,7 +313,8 @@ static void make_response(struct nvme_tcp_queue *queue,
         header = begin_pdu(queue, &head, 0);
         memcpy(header + PDU_HEAD_LEN, req->nvmf->cqe, NVME_CQE_LEN);
         (void)end_header(queue, header, &head);
-        trace_pdu(queue, &head, &(struct tcp_pdu_data){.cccid = req->cid});
+        trace_pdu(queue, req->nvmf->number, &head,
+                  &(struct tcp_pdu_data){.cccid = req->cid});
     }
     req->state = TCP_REQUEST_RESPONDING;
     request_list_add(&last_span(queue)->ends, req);

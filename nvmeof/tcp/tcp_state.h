@@ -269,8 +269,10 @@ static inline void request_list_remove(struct nvme_tcp_list *list,
 
 /* ---- tcp_trace.c: events of group PDUS. */
 
+/** @param request  the number of the command's request; TRACE_NO_REQUEST: of a
+ *                  PDU that belongs to no command, or has come */
 void tcp_trace_pdu_now(const struct nvme_tcp_queue *queue, bool is_sent,
-                       const struct tcp_pdu_head *head,
+                       uint32_t request, const struct tcp_pdu_head *head,
                        const struct tcp_pdu_data *data);
 void tcp_trace_term_now(const struct nvme_tcp_queue *queue,
                         struct tcp_pdu_term term, const uint8_t *header);

@@ -5,14 +5,14 @@
 #include "lib/trace.h"
 
 void tcp_trace_pdu_now(const struct nvme_tcp_queue *queue, bool is_sent,
-                       const struct tcp_pdu_head *head,
+                       uint32_t request, const struct tcp_pdu_head *head,
                        const struct tcp_pdu_data *data)
 {
     const struct trace *trace = queue->tcp->config.trace;
     const struct trace_record record = {
         .type = is_sent ? TRACE_PDU_SENT : TRACE_PDU_RECEIVED,
         .qpn = queue->id,
-        .request = TRACE_NO_REQUEST,
+        .request = request,
         .arg = {head->type,
                 (head->has_header_digest ? 1u : 0) |
                     (head->has_data_digest ? 2u : 0) |

@@ -119,6 +119,46 @@ def test_stages_never_leave_their_command_and_never_overlap() -> None:
                for before, after in zip(stages, stages[1:], strict=False))
 
 
+def pdu(name: str, kind: int, time_us: int, request: int = 7) -> bytes:
+    """A PDU of the command with CID 3."""
+    return record(name, kind, 0, 1, 3, 5, 0, 4096, request=request, time_ns=1000 * time_us)
+
+
+# A Write of 8 KiB by NVMe/TCP in two windows: 50 us for its data, of which it waited for
+# 30 until they began to come, 60 at the media and 20 to answer.
+WRITE = (pdu("PDU_RECEIVED", 4, 835, 0), pdu("PDU_SENT", 9, 850),
+         pdu("PDU_RECEIVED", 6, 870, 0), pdu("PDU_RECEIVED", 6, 872, 0),
+         pdu("PDU_SENT", 9, 910), pdu("PDU_RECEIVED", 6, 920, 0),
+         pdu("PDU_SENT", 5, 985),
+         record("COMMAND", 0x01, 1, 100, 0, 8192, 0, 2, 50, 60, 20, 160,
+                time_ns=1_000_000))
+
+
+def test_a_command_of_nvme_tcp_has_the_stages_of_its_pdus() -> None:
+    entries, printer = written(*WRITE)
+    assert spans(entries) == [
+        ("Write", 835.0, 1000.0), ("capsule", 835.0, 840.0), ("firmware", 840.0, 868.0),
+        ("wait", 868.0, 870.0), ("r2t", 870.0, 900.0), ("h2c-data", 900.0, 920.0),
+        ("media", 920.0, 980.0), ("c2h-data", 980.0, 985.0), ("response", 985.0, 1000.0)]
+    row, = printer.times.rows()
+    assert (row["mean-us"], row["drive-us"], row["response"]) == (165.0, 95.0, 15.0)
+    # Each PDU is a mark, too, with the words of a line of the trace.
+    assert sum(entry["ph"] == "i" for entry in entries) == len(WRITE) - 1
+
+
+def test_the_pdus_of_a_command_are_not_those_of_the_next_with_its_cid() -> None:
+    lost = record(*READ, request=9, time_ns=1_000_000)      # no PDU of it was traced
+    entries, _ = written(*WRITE, lost)
+    assert ("respond", 970.0, 1000.0) in spans(entries)
+    # The host uses the CID again before the drive knows that it has the response.
+    entries, _ = written(*WRITE[:-1], pdu("PDU_RECEIVED", 4, 995, 0), WRITE[-1],
+                         pdu("PDU_SENT", 7, 1150, 8),
+                         record(*READ, request=8, time_ns=1_160_000))
+    assert ("response", 985.0, 1000.0) in spans(entries)
+    assert ("capsule", 995.0, 1000.0) in spans(entries)
+    assert spans(entries)[-1] == ("response", 1150.0, 1160.0)
+
+
 def test_media_operations_and_instants_have_their_place() -> None:
     entries, _ = written(record("MEDIA", 0x02, 100, 0, 8, 0, 60, time_ns=1_000_000),
                          record("ENGINE_STARTED", 1, 100, 0, 8, source=3, qpn=0),

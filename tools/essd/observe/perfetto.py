@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from .flash_tracks import FTL, GAP_NS, HostWaits, Tracks
 from .slow_commands import SlowCommands
-from .trace import ENGINE_OPCODES, WORDS, Event, Printer, opcode_name, status_name
+from .trace import ENGINE_OPCODES, PDUS, WORDS, Event, Printer, opcode_name, status_name
 from .trace_file import Place, TraceFile
 from .trace_names import name_of
 
@@ -19,11 +19,16 @@ FIRST_LANE = 1              # number of a process's first track of commands
 # The stages of a command in their order, and what it does or waits for in each.
 STAGES = {
     "arrive": "its capsule has come through port and RNIC; the firmware has not taken it",
+    "capsule": "its capsule's header has come; the firmware has not begun the command",
     "firmware": "the firmware works on it",
     "wait": "waits for data buffers or for room at the media engine",
     "fetch": "its data come from the host: RNIC, port and wire",
+    "r2t": "R2T is sent; the host's first H2CData has not come",
+    "h2c-data": "H2CData come from the host",
     "media": "the media engine works on it",
     "respond": "data and response go to the host, until it has acknowledged them",
+    "c2h-data": "earlier C2HData are not acknowledged, or the answer waits for its turn",
+    "response": "last C2HData and response go to the host, until it has acknowledged them",
     "send": "the RNIC sends data and response, until the last frame has left the port",
     "wire": "the response is on the wire, until the host's acknowledgement is in the RNIC",
     "complete": "the acknowledgement is in the RNIC; the firmware has not taken it",
@@ -31,17 +36,60 @@ STAGES = {
 FIRMWARE_STAGES = ("wait", "fetch", "media", "respond")     # as COMMAND reports them
 # The stages in which a command is the drive's.  In the others it waits for the host and
 # the wire, or, as "complete", the host has its answer already.
-DRIVES_OWN = ("arrive", "firmware", "wait", "media", "send")
+DRIVES_OWN = ("arrive", "capsule", "firmware", "wait", "media", "send")
 QUANTILES = (0.5, 0.99)
 
 
 @dataclass
 class Path:
-    """When a command and its response passed the RNIC, in ns; 0: not known."""
+    """When a command and its response passed the RNIC, in ns; 0: not known.
+
+    With NVMe/TCP, when their PDUs came and were made.
+    """
 
     arrived_ns: int = 0
     sent_ns: int = 0
     acknowledged_ns: int = 0
+    capsule_ns: int = 0
+    r2t_ns: int = 0             # of the R2T whose data have not begun to come
+    waited_ns: int = 0          # from R2Ts until the first of their H2CData
+    answered_ns: int = 0        # the last PDU that was made
+
+
+@dataclass
+class Capsules:
+    """Joins the events of the group `pdus` with the command that they belong to.
+
+    A PDU that comes has the host's CID, and only those that the drive makes have the
+    number of the request as well.
+    """
+
+    by_cid: dict[tuple[int, int], Path] = field(default_factory=lambda: defaultdict(Path))
+    by_request: dict[tuple[int, int | None], Path] = field(default_factory=dict)
+
+    def take(self, event: Event) -> None:
+        if event.kind.name not in ("PDU_RECEIVED", "PDU_SENT"):
+            return
+        kind, key = PDUS.get(event.args["type"]), (event.qpn, event.args["cid"])
+        if kind == "CapsuleCmd":
+            self.by_cid[key] = Path(capsule_ns=event.time_ns)
+        elif kind == "H2CData" and self.by_cid[key].r2t_ns:
+            path = self.by_cid[key]
+            path.waited_ns += event.time_ns - path.r2t_ns
+            path.r2t_ns = 0
+        elif kind in ("R2T", "C2HData", "CapsuleResp"):
+            path = self.by_request[event.qpn, event.request] = self.by_cid[key]
+            if kind == "R2T":
+                path.r2t_ns = event.time_ns
+            else:
+                path.answered_ns = event.time_ns
+
+    def close(self, event: Event) -> Path | None:
+        """The PDUs of a command that ends with this event; None if it had none.
+
+        The host may have used its CID again already.
+        """
+        return self.by_request.pop((event.qpn, event.request), None)
 
 
 @dataclass
@@ -50,9 +98,11 @@ class Paths:
 
     open: dict[tuple[int, int | None], Path] = field(
         default_factory=lambda: defaultdict(Path))
+    capsules: Capsules = field(default_factory=Capsules)
 
     def take(self, event: Event) -> Path | None:
         """Return the path of a command that ends with this event."""
+        self.capsules.take(event)
         key = (event.qpn, event.request)
         if event.kind.name == "RESPONSE_SENT":
             path = self.open[key]
@@ -61,12 +111,16 @@ class Paths:
             self.open[key].arrived_ns = event.args["arrived_ns"]
             self.open[key].acknowledged_ns = event.args["acknowledged_ns"]
         elif event.kind.name == "COMMAND":
-            return self.open.pop(key, Path())
+            path = self.open.pop(key, Path())
+            return self.capsules.close(event) or path
         return None
 
 
 def respond_times(respond_us: float, end_ns: int, path: Path) -> dict[str, float]:
-    """The stages of the response, as far as the RNIC has reported them."""
+    """The stages of the response, as far as RNIC or transport have reported them."""
+    if path.answered_ns:
+        own_us = min(max(0.0, (end_ns - path.answered_ns) / 1000), respond_us)
+        return {"c2h-data": respond_us - own_us, "response": own_us}
     if not path.acknowledged_ns or not path.sent_ns:
         return {"respond": respond_us}
     start_ns = end_ns - round(1000 * respond_us)
@@ -78,17 +132,28 @@ def respond_times(respond_us: float, end_ns: int, path: Path) -> dict[str, float
             "complete": (end_ns - acknowledged_ns) / 1000}
 
 
+def fetch_times(fetch_us: float, path: Path) -> dict[str, float]:
+    """The stages in which a command's data come."""
+    if not path.waited_ns:
+        return {"fetch": fetch_us}
+    waited_us = min(path.waited_ns / 1000, fetch_us)
+    return {"r2t": waited_us, "h2c-data": fetch_us - waited_us}
+
+
 def stage_times(event: Event, path: Path) -> dict[str, float]:
     """Microseconds of each stage of one command, in their order."""
     args = event.args
     times = {name: float(args[f"{name}_us"]) for name in FIRMWARE_STAGES}
     begin_ns = event.time_ns - 1000 * int(args["total_us"])
     arrive = max(0, begin_ns - path.arrived_ns) / 1000 if path.arrived_ns else 0.0
+    came = ({"capsule": max(0, begin_ns - path.capsule_ns) / 1000} if path.capsule_ns
+            else {})
     # What is left of the total is the firmware's own time.
     firmware = max(0.0, args["total_us"] - sum(times.values()))
-    return {"arrive": arrive, "firmware": firmware, **{
-        name: times[name] for name in FIRMWARE_STAGES if name != "respond"},
-        **respond_times(times["respond"], event.time_ns, path)}
+    return {"arrive": arrive, **came, "firmware": firmware,
+            "wait": times["wait"], **fetch_times(times["fetch"], path),
+            "media": times["media"],
+            **respond_times(times["respond"], event.time_ns, path)}
 
 
 class Writer:
@@ -111,7 +176,8 @@ class Writer:
         waits = self.flash.waits.of_host(event.request)
         times = stage_times(event, path)
         end_ns, name = event.time_ns, opcode_name(args["opcode"])
-        begun_ns = end_ns - 1000 * args["total_us"] - round(1000 * times["arrive"])
+        begun_ns = end_ns - 1000 * args["total_us"] - round(
+            1000 * (times["arrive"] + times.get("capsule", 0.0)))
         tid = self.file.lane(event.qpn, FIRST_LANE, "commands", begun_ns, end_ns)
         # What it waited for comes first, because the page shows few arguments at once.
         shown = {**({"waited us": waits.us} if waits.us else {}), **waits.place,
@@ -194,7 +260,8 @@ class Summary:
         if name == "Async Event Request":
             return              # waits for an event, and so for any time
         times = stage_times(event, path)
-        self.totals[name].append(event.args["total_us"] + times["arrive"])
+        self.totals[name].append(event.args["total_us"] + times["arrive"]
+                                 + times.get("capsule", 0.0))
         self.failed[name] += event.args["status"] != 0
         for stage, us in times.items():
             self.stages[name][stage] += us
