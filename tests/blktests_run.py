@@ -17,7 +17,7 @@ import subprocess
 import tarfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,8 +50,8 @@ STARTS_S = 60
 REFUSAL = 1                         # number of the fault rule that refuses Connect
 CONTROLLER_BUSY = 0x181             # status of Connect, without Do Not Retry
 FABRICS = 0x7f                      # opcode of Connect
-# blktests writes a line when a test begins and when it ends.  Without a line for this
-# time, the test hangs.
+# blktests writes a line when a test begins and when it ends.  Without a line or a
+# request to the target for this time, the test hangs.
 HANG_S = 600
 END_S = 10                          # for ssh to end
 
@@ -348,11 +348,13 @@ class Hung(EssdError):
     """A test of blktests does not end."""
 
 
-def follow(instance: Instance, line: str, timeout_s: float, hang_s: float = HANG_S) -> str:
+def follow(instance: Instance, line: str, timeout_s: float, hang_s: float = HANG_S,
+           requests: Callable[[], int] = lambda: 0) -> str:
     """Run a command in the guest, and show each of its lines as it comes.
 
-    Hung if no line comes for `hang_s` seconds, or if the command does not end within
-    `timeout_s`: the tests that would follow are then not run.
+    Hung if no line comes for `hang_s` seconds while the number of `requests` stays the
+    same, or if the command does not end within `timeout_s`: the tests that would follow are
+    then not run.
     """
     deadline = time.monotonic() + timeout_s
     found: list[str] = []
@@ -370,7 +372,18 @@ def follow(instance: Instance, line: str, timeout_s: float, hang_s: float = HANG
         thread = threading.Thread(target=read, daemon=True)
         thread.start()
         try:
-            while one := lines.get(timeout=max(0, min(hang_s, deadline - time.monotonic()))):
+            seen = requests()
+            while True:
+                left_s = deadline - time.monotonic()
+                try:
+                    one = lines.get(timeout=max(0, min(hang_s, left_s)))
+                except queue.Empty:
+                    if left_s <= hang_s or requests() == seen:
+                        raise
+                    seen = requests()
+                    continue
+                if not one:
+                    break
                 found.append(one.decode(errors="replace"))
                 print(found[-1], end="", flush=True)
         except queue.Empty:
@@ -405,12 +418,14 @@ def evidence(instance: Instance) -> str:
 
 
 def check(instance: Instance, words: str, variables: dict[str, str],
-          timeout_s: float) -> tuple[list[Outcome], str]:
+          timeout_s: float, requests: Callable[[], int] = lambda: 0
+          ) -> tuple[list[Outcome], str]:
     """Run ./check in the guest; return the outcomes, and all logs."""
     settings = " ".join(f"{name}='{value}'" for name, value in
                         {"USE_RXE": "1", "NVME_IMG_SIZE": IMAGE, "TIMEOUT": "20",
                          "NORMAL_USER": "blktests", **variables}.items())
-    output = follow(instance, f"cd {SUITE} && {settings} ./check {words}", timeout_s)
+    output = follow(instance, f"cd {SUITE} && {settings} ./check {words}", timeout_s,
+                    requests=requests)
     logs = instance.run(f"cd {SUITE} && head -n 60 results/*/nvme/*.out.bad "
                         "results/*/nvme/*.dmesg 2>/dev/null", check=False).output
     return parse_outcomes(output), logs
@@ -421,7 +436,8 @@ def against_drive(instance: Instance, transport: str, words: str, timeout_s: flo
     """The tests that prepare a target: the target is the drive."""
     with Target(instance, transport) as target:
         outcomes, text = check(instance, words, {
-            "NVME_TARGET_CONTROL": f"{SUITE}/target_control"}, timeout_s)
+            "NVME_TARGET_CONTROL": f"{SUITE}/target_control"}, timeout_s,
+            lambda: len(target.log))
     return outcomes + target.failures, text + "\n" + "\n".join(target.log)
 
 

@@ -127,3 +127,18 @@ def test_the_run_ends_at_the_first_test_that_hangs(guest: Instance, hang_s: floa
     with pytest.raises(blktests_run.Hung, match="^nvme/061 hangs, so .*\nthe evidence$"):
         blktests_run.follow(guest, line, timeout_s, hang_s)
     assert time.monotonic() - start < 30
+
+
+def test_a_silent_test_that_asks_the_target_goes_on(guest: Instance) -> None:
+    """The third look at the target is the last one that finds another request."""
+    looks = []
+
+    def requests() -> int:
+        looks.append(len(looks))
+        return min(len(looks), 3)
+
+    line = "echo nvme/058; exec sleep 60"
+    with pytest.raises(blktests_run.Hung):
+        blktests_run.follow(guest, line, 60, 0.2, requests)
+    # The last two looks, between which nothing was asked, have ended it.
+    assert len(looks) > 3
