@@ -125,6 +125,9 @@ MAY_INCLUDE = {
     # A panic prints its reason on the console, leaves a record and resets the drive.
     "firmware/arch/panic": ["lib", "firmware/hal", "firmware/arch",
                             "firmware/drivers", "hw-model/regs"],
+    "firmware/native_hart": ["lib", "firmware/hal", "firmware/arch",
+                             "firmware/drivers", "hw-model/regs",
+                             "hw-model/core/native_hart.h"],
     "firmware/store": ["lib", "firmware/hal", "firmware/drivers/flash.h"],
     "firmware/signature": ["lib", "firmware/store/image.h"],
     "firmware/update": ["lib", "firmware/hal", "firmware/drivers/flash.h",

@@ -16,6 +16,7 @@
  *  + "bmc": id of a -chardev: a program on the I2C bus of the BMC
  *  + I2C buses i2c.0 to i2c.2, on which -device puts devices; their paths
  *    are /i2c0 to /i2c2
+ *  + "hart", "hart-image": see essd_native_hart.h
  *  + -serial: the UART console; -m: DRAM, 64 MiB to 2 GiB; -smp: 1 to 4 harts
  *
  * There is no -kernel and no -bios: the drive starts what is in its flash.
@@ -52,6 +53,7 @@
 #include "essd_ecc.h"
 #include "essd_faults.h"
 #include "essd_i2c.h"
+#include "essd_native_hart.h"
 #include "essd_rom.h"
 #include "essd_spi_dma.h"
 #include "essd_sysctl.h"
@@ -356,6 +358,18 @@ static void create_faults(EssdMachineState *s)
     object_unref(faults);
 }
 
+static void set_link(DeviceState *dev, const char *name, DeviceState *to)
+{
+    object_property_set_link(OBJECT(dev), name, OBJECT(to), &error_fatal);
+}
+
+static void set_name(DeviceState *dev, const char *name, const char *id)
+{
+    if (id) {
+        object_property_set_str(OBJECT(dev), name, id, &error_fatal);
+    }
+}
+
 static void create_ports(EssdMachineState *s)
 {
     static const hwaddr base[SOC_PORTS] = {SOC_PORT0_BASE, SOC_PORT1_BASE};
@@ -368,10 +382,7 @@ static void create_ports(EssdMachineState *s)
 
         if (dev) {
             qdev_prop_set_uint8(dev, "port", i);
-            if (s->port_netdev[i]) {
-                object_property_set_str(OBJECT(dev), "netdev",
-                                        s->port_netdev[i], &error_fatal);
-            }
+            set_name(dev, "netdev", s->port_netdev[i]);
             place_block(s, dev, base[i], irq[i]);
         }
         s->port[i] = dev;
@@ -389,18 +400,11 @@ static void create_rnic(EssdMachineState *s)
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         g_autofree char *name = g_strdup_printf("port%u", i);
 
-        object_property_set_link(OBJECT(dev), name, OBJECT(s->port[i]),
-                                 &error_fatal);
+        set_link(dev, name, s->port[i]);
     }
-    object_property_set_link(OBJECT(dev), "mgmt", OBJECT(s->mgmt_block),
-                             &error_fatal);
+    set_link(dev, "mgmt", s->mgmt_block);
     place_block(s, dev, SOC_RNIC_BASE, SOC_IRQ_RNIC);
     s->rnic = dev;
-}
-
-static void set_link(DeviceState *dev, const char *name, DeviceState *to)
-{
-    object_property_set_link(OBJECT(dev), name, OBJECT(to), &error_fatal);
 }
 
 static void create_toe(EssdMachineState *s)
@@ -425,21 +429,14 @@ static void create_lag(EssdMachineState *s)
     }
 }
 
-static void set_chardev(DeviceState *dev, const char *name, const char *id)
-{
-    if (id) {
-        object_property_set_str(OBJECT(dev), name, id, &error_fatal);
-    }
-}
-
 static void create_mgmt(EssdMachineState *s)
 {
     DeviceState *dev =
         new_block(s, "mgmt-block", "essd-mgmt", SOC_MGMT_BASE, SOC_MGMT_SIZE);
 
     if (dev) {
-        set_chardev(dev, "chardev", s->mgmt);
-        set_chardev(dev, "trace", s->trace);
+        set_name(dev, "chardev", s->mgmt);
+        set_name(dev, "trace", s->trace);
         place_block(s, dev, SOC_MGMT_BASE, SOC_IRQ_MGMT);
     }
     s->mgmt_block = dev;
@@ -453,9 +450,7 @@ static void create_media(EssdMachineState *s)
     if (!dev) {
         return;
     }
-    if (s->media) {
-        object_property_set_str(OBJECT(dev), "drive", s->media, &error_fatal);
-    }
+    set_name(dev, "drive", s->media);
     set_link(dev, "mgmt", s->mgmt_block);
     place_block(s, dev, SOC_MEDIA_BASE, SOC_IRQ_MEDIA);
 }
@@ -468,9 +463,7 @@ static void create_nand(EssdMachineState *s)
     if (!dev) {
         return;
     }
-    if (s->nand) {
-        object_property_set_str(OBJECT(dev), "drive", s->nand, &error_fatal);
-    }
+    set_name(dev, "drive", s->nand);
     set_link(dev, "mgmt", s->mgmt_block);
     place_block(s, dev, SOC_NAND_BASE, SOC_IRQ_NAND);
 }
@@ -506,7 +499,7 @@ static void create_bmc(EssdMachineState *s, I2CBus *bus)
     I2CSlave *bmc = i2c_slave_new(TYPE_ESSD_BMC, 0);
 
     object_property_add_child(OBJECT(s), "bmc-program", OBJECT(bmc));
-    set_chardev(DEVICE(bmc), "chardev", s->bmc);
+    set_name(DEVICE(bmc), "chardev", s->bmc);
     i2c_slave_realize_and_unref(bmc, bus, &error_fatal);
 }
 
@@ -561,7 +554,9 @@ static void essd_machine_init_board(MachineState *machine)
     EssdMachineState *s = ESSD_MACHINE(machine);
 
     check_command_line(machine);
+    essd_native_hart_create_dram(machine);
     create_harts(s);
+    essd_native_hart_create(&s->harts.harts[0]);
     create_plic(s);
     create_memory(s);
     create_sysctl(s);
@@ -656,18 +651,19 @@ static void essd_machine_finalize(Object *obj)
     }
 }
 
+static GlobalProperty hart_properties[] = {
+    {
+        .driver = TYPE_RISCV_CPU,
+        .property = "smrnmi",
+        .value = "on",
+        /* With the accelerator "qtest", which executes no instructions,
+           harts do not have this property. */
+        .optional = true,
+    },
+};
+
 static void essd_machine_class_init(ObjectClass *oc, void *data)
 {
-    static GlobalProperty hart_properties[] = {
-        {
-            .driver = TYPE_RISCV_CPU,
-            .property = "smrnmi",
-            .value = "on",
-            /* With the accelerator "qtest", which executes no instructions,
-               harts do not have this property. */
-            .optional = true,
-        },
-    };
     MachineClass *mc = MACHINE_CLASS(oc);
 
     mc->desc = "Dual-port 25GbE NVMe-oF SSD";
@@ -683,6 +679,7 @@ static void essd_machine_class_init(ObjectClass *oc, void *data)
     compat_props_add(mc->compat_props, hart_properties,
                      ARRAY_SIZE(hart_properties));
 
+    essd_native_hart_add_properties(oc);
     object_class_property_add(oc, "straps", "uint8", get_straps, set_straps,
                               NULL, NULL);
     object_class_property_set_description(oc, "straps",
