@@ -61,6 +61,14 @@ static struct telemetry_panic last_panic(void)
     return panic;
 }
 
+/* A native hart has no boot ROM, so that no image in a slot is ever started. */
+static const struct flash *slots_flash(void)
+{
+    bool has_rom = sysctl_boot(&board.sysctl).is_done;
+
+    return board.has_flash && has_rom ? &board.flash : NULL;
+}
+
 /* @return false when the drive cannot serve hosts; the log has the reason */
 static bool start_drive(void)
 {
@@ -155,7 +163,7 @@ static bool start_drive(void)
         .slot_version = {board.slot_version[0], board.slot_version[1]},
         .firmware =
             {
-                .flash = board.has_flash ? &board.flash : NULL,
+                .flash = slots_flash(),
                 .is_bad = {board_slot_is_bad(&board, 1),
                            board_slot_is_bad(&board, 2)},
                 .is_unplanned = sysctl_reset_is_unplanned(

@@ -14,6 +14,8 @@ from . import elf
 
 SOURCE = TOP / "firmware" / "rv64"
 BUILD = build_folder() / "rv64"
+NATIVE_SOURCE = TOP / "firmware" / "native_hart"
+NATIVE_BUILD = build_folder() / "native-hart"
 ROM_ELF = BUILD / "rom.elf"
 VERSION_HEADER = TOP / "firmware" / "app" / "version.h"
 
@@ -117,6 +119,13 @@ def ensure_rom(progress: Progress = lambda text: None) -> Path:
     return BUILD / "rom.bin"
 
 
+def ensure_native_hart(progress: Progress = lambda text: None) -> Path:
+    """Build the firmware for a native hart."""
+    build_targets(progress, NATIVE_BUILD, "", "the firmware for a native hart", "all",
+                  NATIVE_SOURCE)
+    return NATIVE_BUILD / "native_hart.bin"
+
+
 def ensure_soc_trial(progress: Progress = lambda text: None) -> Firmware:
     """Build the test image that exercises the SoC in place of the firmware."""
     build_targets(progress, BUILD, "gcc", "the SoC trial", "soc_trial.elf")
@@ -145,15 +154,16 @@ def is_configured(build: Path, source: Path) -> bool:
 
 
 def build_targets(progress: Progress, build: Path, compiler: str, what: str,
-                  target: str) -> None:
+                  target: str, source: Path = SOURCE) -> None:
+    """Build one target; without a `compiler`, with this machine's own."""
     log = build / "build.log"
+    toolchain = ["--toolchain", str(source / f"toolchain-{compiler}.cmake")]
     with locked(build / "lock"):
-        if not is_configured(build, SOURCE):
+        if not is_configured(build, source):
             progress(f"configuring {what}")
             log.unlink(missing_ok=True)
-            run_logged(["cmake", "-S", str(SOURCE), "-B", str(build), "-G", "Ninja",
-                        "--toolchain", str(SOURCE / f"toolchain-{compiler}.cmake")],
-                       log, f"configuring {what}")
+            run_logged(["cmake", "-S", str(source), "-B", str(build), "-G", "Ninja",
+                        *(toolchain if compiler else ())], log, f"configuring {what}")
         progress(f"building {what}")
         run_logged(["cmake", "--build", str(build), "--target", target], log,
                    f"building {what}")

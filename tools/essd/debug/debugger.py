@@ -117,6 +117,7 @@ def command(instance: Instance, firmware: Path | None,
         raise EssdError("another gdb is attached to the drive: leave that one first, with "
                         "its command quit")
     drive = instance.config.drives[instance.drive]
+    drive.need_riscv("essd gdb debugs RISC-V code, and this drive has a native hart")
     if firmware is None:
         identity = running_build_id(instance)
         if identity is None:

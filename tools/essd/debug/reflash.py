@@ -156,6 +156,8 @@ def check(instance: Instance, slot: str) -> dict[str, Any]:
     part = instance.status()["parts"].get(instance.drive)
     if part is None:
         raise EssdError("this instance has no drive")
+    instance.config.drives[instance.drive].need_riscv(
+        "a native hart does not run the firmware in the drive's flash")
     if part["saved"]:
         raise EssdError("the drive's state is saved: resume it first with "
                         f"{instance.hint('load')}")

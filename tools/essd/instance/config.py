@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..base import persisted
+from ..base.errors import EssdError
 
 SERVICE = 4420
 # Of an instance's folder and its config.json.  Since 2, each part has a folder.
@@ -20,6 +21,8 @@ VERSION = 2
 DEFAULT_PORTS = ("10.0.0.10/24", "10.0.1.10/24")
 # Kinds of hosts: Debian's kernel in a virtual machine, and user-mode Linux.
 STOCK, UML = HOST_KINDS = ("stock", "uml")
+# What executes a drive's firmware: an emulated processor, or this machine's own.
+RISCV, NATIVE = HARTS = ("riscv", "native")
 PEER_PORT = "10.0.2.10/24"
 
 
@@ -183,6 +186,13 @@ class Drive:
     straps: int = 0         # the strap pins that are high, each as a bit
     boot_key: BootKey | None = None
     devices: list[str] = field(default_factory=list)    # on I2C buses, as i2c_devices.Device
+    hart_image: str = ""    # firmware for a native hart; "": the hart is a RISC-V one
+
+    def need_riscv(self, what: str) -> None:
+        """EssdError if the hart is native; `what` says what it cannot do, and why."""
+        if self.hart_image:
+            raise EssdError(f"{what}: start the drive without --hart {NATIVE} "
+                            "(docs/hardware/native-hart.md)")
 
     def __post_init__(self) -> None:
         if isinstance(self.nand, dict):

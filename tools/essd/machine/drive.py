@@ -73,6 +73,8 @@ def drive_command(config: Config, folder: Path, part: str = "drive",
              *(["plp=on"] if drive.nand and drive.nand.plp == "on" else []),
              *([f"straps={drive.straps}"] if drive.straps else []),
              *([f"boot-key={drive.boot_key.public}"] if drive.boot_key else []),
+             *(["hart=native", f"hart-image={option(drive.hart_image)}"]
+               if drive.hart_image else []),
              "mgmt=mgmt", "trace=trace", "bmc=bmc",
              *(f"port{n}-netdev=port{n}" for n in ports)]),
         *sandbox_options(),
@@ -92,10 +94,11 @@ def drive_command(config: Config, folder: Path, part: str = "drive",
         # Two threads: one for a flush, one for other requests.  With more, each
         # request wakes another thread, which costs more CPU time than it saves.
         "-object", "main-loop,id=main-loop,thread-pool-max=2",
-        "-serial", "chardev:console", *qmp_options(folder, part),
+        "-serial", "chardev:console", *qmp_options(folder, part)]
+    if not drive.hart_image:
         # A gdb server for the drive's harts; they run until a debugger connects.
-        "-chardev", f"socket,id=gdb,path={socket('gdb')},server=on,wait=off",
-        "-gdb", "chardev:gdb"]
+        command += ["-chardev", f"socket,id=gdb,path={socket('gdb')},server=on,wait=off",
+                    "-gdb", "chardev:gdb"]
     for number, link in ports.items():
         if link.outside:
             command += outside.netdev(number, outside.Outside.of(link.outside),

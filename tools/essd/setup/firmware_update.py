@@ -117,6 +117,8 @@ class Target:
 
     @classmethod
     def of(cls, instance: Instance) -> "Target":
+        instance.config.drives[instance.drive].need_riscv(
+            "a native hart does not run the firmware in the drive's flash")
         job = Job.on(instance, instance.drive)
         names = controllers(job)
         if not names:

@@ -33,6 +33,7 @@ class Built:
     qemu: Path | None = None
     firmware: Firmware | None = None
     uml: UmlKernel | None = None
+    native_hart: Path | None = None     # the firmware for it
     variants: dict[Path, Guest] = field(default_factory=dict)   # by their folder
 
 
@@ -51,6 +52,8 @@ TASKS = {
     "qemu": Task("QEMU", qemu_build.ensure_qemu, "about 4 minutes, once",
                  lambda: not (paths.cache() / "qemu" / qemu_build.stock_key()
                               / "bin").exists()),
+    "native_hart": Task("native firmware", fw_build.ensure_native_hart, "about 1 minute, once",
+                        lambda: not fw_build.NATIVE_BUILD.exists()),
     "guest": Task("Linux guest", guest_build.ensure_guest, "about 1 minute, once",
                   lambda: not (paths.cache() / "guest"
                                / guest_build.guest_key()).exists()),
@@ -100,7 +103,8 @@ def check_folders() -> None:
 
 
 def prepare(guest: bool = True, drive: bool = True,
-            variants: Iterable[Path] = (), user_mode: bool = False) -> Built:
+            variants: Iterable[Path] = (), user_mode: bool = False,
+            native_hart: bool = False) -> Built:
     """Build the parts that are asked for and missing, with progress lines.
 
     `variants` are folders that describe other guests than the default one; `user_mode`
@@ -109,6 +113,7 @@ def prepare(guest: bool = True, drive: bool = True,
     check_folders()
     wanted = ["firmware"] if drive else []
     wanted += ["qemu"] if drive or user_mode else []    # the relay is our QEMU, too
+    wanted += ["native_hart"] if native_hart else []
     wanted += ["guest"] if guest else []
     wanted += ["uml"] if user_mode else []
     folders = list(dict.fromkeys(variants))

@@ -20,12 +20,12 @@ from ..base.errors import EssdError
 from ..build import native_build
 from ..build.fw_build import Firmware
 from ..instance.config import (BootKey, Config, DEFAULT_PORTS, Drive, End, HOST_KINDS, Host,
-                               Link, Nand, PEER_PORT, Peer, STOCK, Switch, UML)
+                               Link, NATIVE, Nand, PEER_PORT, Peer, RISCV, STOCK, Switch, UML)
 from ..machine import i2c_devices, outside, straps
 from ..machine.outside import Outside
 from ..settings import block as config_block, settings
 from ..storage import boot_key, flash, media, nand
-from . import prepare
+from . import native_hart, prepare
 
 MTUS = (config_block.SETTINGS["port.N.mtu"].min, config_block.SETTINGS["port.N.mtu"].max)
 NAMESPACES_MAX = 128
@@ -67,6 +67,7 @@ class Wish:
     block: bool = False         # a new drive has a block medium instead of NAND
     straps: Sequence[int] = ()  # the strap pins that are high until the instance ends
     boot_key: Path | None = None    # PEM file with the key that a new drive gets
+    hart: str = RISCV               # or NATIVE
     lower_floor: bool = False       # firmware with a lower security version may be written
     devices: Sequence[i2c_devices.Device] = ()  # on the I2C buses until the instance ends
     mtu: int | None = None
@@ -480,12 +481,14 @@ def configured(wish: Wish) -> Config:
     check_sockets(wish)
     # The drive's files are checked before a build that takes minutes.
     key = drive_boot_key(wish) if with_drive else None
+    native_hart.check(wish, key is not None)
     array = drive_nand(wish) if with_drive else None
     found = drive_media(wish, array is not None) if with_drive else None
     guests = wish.host or wish.beside or not with_drive
     check_host_kind(wish)
     built = prepare.prepare(guest=guests, drive=with_drive,
-                            user_mode=wish.host and wish.host_kind == UML)
+                            user_mode=wish.host and wish.host_kind == UML,
+                            native_hart=wish.hart == NATIVE)
     prepare.report_sandbox()
     config = Config(wish.name, str(built.guest.path) if built.guest else "",
                     prepare.ensure_accel(built.guest) if built.guest else "tcg",
@@ -496,8 +499,8 @@ def configured(wish: Wish) -> Config:
         image, nqn = drive_flash(wish, wishes, drive.firmware, array, key)
         config.drives["drive"] = Drive(str(drive.qemu), str(image), str(found.path),
                                        found.format, nqn, extra=wish.extra, nand=array,
-                                       straps=level, boot_key=key,
-                                       devices=drive_devices(wish))
+                                       straps=level, boot_key=key, devices=drive_devices(wish),
+                                       hart_image=native_hart.kept(built.native_hart, image))
     if wish.host:
         kernel, relay = user_mode(built)
         config.hosts["host"] = Host(wish.memory_mib, wish.cpus,

@@ -273,6 +273,7 @@ class Supervisor:
     async def do_save(self, request: dict[str, Any]) -> object:
         """Write a drive's state to a file and end its process."""
         part = self.running_drive(request)
+        self.config.drives[part.name].need_riscv("the state of a native hart cannot be saved")
         self.check_flash_free(part)
         path = part_file(self.folder, part.name, "saved.state")
         path.unlink(missing_ok=True)
@@ -338,6 +339,7 @@ class Supervisor:
         """
         part = self.running_drive(request)
         if request.get("halt"):
+            self.config.drives[part.name].need_riscv("a native hart has no reset vector")
             await part.execute("stop", {})
         await part.execute("system_reset", {})
         self.say(f"{part.name}: reset{' and halted' if request.get('halt') else ''}")

@@ -13,7 +13,8 @@ import typer
 from ...base import chosen, show
 from ...base.errors import EssdError
 from ...instance import fleet
-from ...instance.config import Config, DEFAULT_PORTS, HOST_KINDS, STOCK
+from ...instance.config import (Config, DEFAULT_PORTS, HARTS, HOST_KINDS, NATIVE, RISCV,
+                                STOCK)
 from ...instance.instance import Instance
 from .. import completion
 from ..base import AsJson, LowerFloor, Name, Part, Parts, RUN, command
@@ -74,6 +75,10 @@ def up(name: NewName = chosen.DEFAULT,
            "fused into a new drive: it starts only firmware that is signed with this key "
            "(see docs/firmware-update.md).  Default: no key; images need no signature.")]
        = None,
+       hart: Annotated[str, typer.Option(
+           metavar="riscv|native", help="What executes the drive's firmware: an emulated "
+           "RISC-V processor, or this machine's own, which is faster (see "
+           "docs/hardware/native-hart.md).")] = RISCV,
        device: Annotated[list[str] | None, typer.Option(
            "--device", metavar="TYPE,bus=BUS,address=ADDRESS[,KEY=VALUE]...", help="Put one "
            "of QEMU's devices on an I2C bus of the drive until the instance ends, such as "
@@ -120,6 +125,10 @@ def up(name: NewName = chosen.DEFAULT,
     """
     chosen.check_word("--target", target, ("drive", "nvmet"))
     chosen.check_word("--host-kind", host_kind, HOST_KINDS)
+    chosen.check_word("--hart", hart, HARTS)
+    if halt and hart == NATIVE:
+        raise EssdError("--halt does not go with --hart native, which has no reset vector "
+                        "and no gdb (docs/hardware/native-hart.md)")
     from ...machine import i2c_devices, straps as straps_module
     from ...storage import nand as nand_module
     from ...supervisor import capture_rotation
@@ -135,7 +144,7 @@ def up(name: NewName = chosen.DEFAULT,
                 "--port0": port0, "--port1": port1, "--nqn": nqn, "--media": media,
                 "--media-format": media_format, "--config": config_file,
                 "--namespaces": namespaces, "--target": target != "drive",
-                "--host-mtu": host_mtu}.items():
+                "--host-mtu": host_mtu, "--hart": hart != RISCV}.items():
             if is_given:
                 raise EssdError(f"{option} does not go with {several}, which starts a "
                                 "whole topology: write what each drive has into a topology "
@@ -160,7 +169,8 @@ def up(name: NewName = chosen.DEFAULT,
     wish = setup.Wish(name=name, ports=[port0, port1], outside=[place0, place1],
                       nqn=nqn, size=size, media=media, media_format=media_format,
                       nand=nand, block=block, straps=pins, boot_key=boot_key,
-                      devices=devices, mtu=mtu, host_mtu=host_mtu, host=host, target=target,
+                      hart=hart, devices=devices, mtu=mtu, host_mtu=host_mtu, host=host,
+                      target=target,
                       namespaces=namespaces, capture=capture, capture_bytes=capture_bytes,
                       cpus=cpus, lower_floor=lower_floor, host_kind=host_kind)
     with claims.claimed(name, "essd up"):
