@@ -101,6 +101,8 @@ async def read_state(part: Part, path: Path) -> None:
 
 
 def check_savable(supervisor: "Supervisor") -> None:
+    for drive in supervisor.config.drives.values():
+        drive.need_riscv("the state of a native hart cannot be saved")
     for link in supervisor.config.links:
         if link.outside:
             raise ValueError(f"{link.label} leads to {link.outside}, and a machine outside "
@@ -110,8 +112,6 @@ def check_savable(supervisor: "Supervisor") -> None:
         if host.uml:
             raise ValueError(f"{supervisor.parts[name].title} is user-mode Linux, whose state "
                              "cannot be saved: a snapshot needs hosts of kind stock")
-    for drive in supervisor.config.drives.values():
-        drive.need_riscv("the state of a native hart cannot be saved")
     for part in machines(supervisor):
         supervisor.check_flash_free(part)
         if part.state != "running" or part.qmp is None:
