@@ -2,7 +2,8 @@
 """`essd bench --growth`: how the cost of an I/O grows, one thing at a time.
 
 Each axis is one thing of which there can be few or many: queue pairs, namespaces, data on
-the drive, drives, bytes in a frame, ports.  Both ends of an axis run side by side and are
+the drive, drives, bytes in a frame, ports.  The axis "hart" has the two kinds of harts
+instead (docs/hardware/native-hart.md).  Both ends of an axis run side by side and are
 measured in turns, so the ratio of their CPU times can be trusted on a busy machine.
 Everything else is the same at both ends, above all the number of commands outstanding.
 """
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..base import show
 from ..base.errors import EssdError
+from ..instance.config import NATIVE, RISCV
 from ..setup.setup import Wish
 from . import turns
 from .native import Load, SPAN_MIB, build_initiator
@@ -21,6 +23,7 @@ from .turns import Row, Side
 if TYPE_CHECKING:
     from .bench import Output
 
+ALONE = "4k-randread-qd1"
 READ, WRITE = "4k-randread-qd64", "4k-randwrite-qd64"
 LARGE = "128k-read-qd64"
 QUEUE_DEPTH = 63            # of one queue pair: its 64 entries hold one command less
@@ -63,6 +66,10 @@ def drives(wish: Wish) -> tuple[Side, Side]:
     return (Side("1", wish, Load(depth=48)), Side("24", wish, Load(depth=2), drives=24))
 
 
+def hart(wish: Wish) -> tuple[Side, Side]:
+    return Side(RISCV, wish), Side(NATIVE, with_options(wish, hart=NATIVE))
+
+
 def with_options(wish: Wish, **options: object) -> Wish:
     return Wish(**{**vars(wish), **options})
 
@@ -76,6 +83,7 @@ AXES = (
     Axis("fill", "part of the NAND array that is written", fill, needs_nand=True),
     Axis("drives", "drives, 48 commands outstanding", drives),
     Axis("mtu", "MTU", mtu, (READ, LARGE)),
+    Axis("hart", "what executes the firmware", hart, (ALONE, READ, WRITE, LARGE)),
     Axis("ports", "ports, 2 hosts", load_axis(
         "1", Load(2, depth=QUEUE_DEPTH), "2", Load(2, depth=QUEUE_DEPTH, ports=2))),
 )

@@ -158,7 +158,8 @@ def bench(native: Annotated[bool, typer.Option(
               ] = False,
           growth: Annotated[bool, typer.Option(
               "--growth", help="Measure how the cost of an I/O grows with queue pairs, "
-              "namespaces, data, drives, MTU and ports, one at a time; --only chooses.")] = False,
+              "namespaces, data, drives, MTU, ports and kind of hart, one at a time; --only "
+              "chooses.")] = False,
           as_json: AsJson = False,
           html: Annotated[Path | None, typer.Option(
               metavar="FILE", help="Write an HTML page with charts, one file.")] = None,
