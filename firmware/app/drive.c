@@ -5,6 +5,7 @@
 
 #include "firmware/app/drive_io.h"
 #include "firmware/app/drive_memory.h"
+#include "firmware/app/drive_stages.h"
 #include "firmware/app/keepers.h"
 #include "firmware/medium/media_seam.h"
 #include "firmware/app/mgmt_requests.h"
@@ -460,9 +461,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
                 .has_capacitors = drive->nand.ftl != NULL &&
                                   nand_medium_has_capacitors(&drive->nand),
             },
-        .media = drive->nand.ftl != NULL
-                     ? nand_medium_seam(&drive->nand, drive->volume)
-                     : media_seam(&drive->media_seam),
+        .media = drive_stages_media(drive),
         .telemetry = telemetry_seam(&drive->telemetry),
         .vendor = vendor_features(&drive->vendor),
         .trace = mgmt_trace(&drive->mgmt),
@@ -529,6 +528,7 @@ static enum init_result transport_start(struct drive *drive,
                                STATE_ALIGN),
         .conn_event = connect_log_event,
         .conn_event_ctx = &drive->connect_log,
+        .relay = drive_stages_relay(drive),
     };
 
     addresses_fill(&drive->addresses, rdma.managers[0].portid,
@@ -682,6 +682,9 @@ static struct init_report start_above(struct drive *drive,
                    DRIVE_SERVICE_PORT);
     services_start(drive, config);
     volume_start(drive, config);
+    if (!drive_stages_start(drive, config)) {
+        return (struct init_report){INIT_NO_MEMORY, "stages"};
+    }
     if (!operations_start(drive, config)) {
         return (struct init_report){INIT_NO_MEMORY, "operations"};
     }

@@ -27,6 +27,7 @@
 #include "firmware/app/operations.h"
 #include "firmware/app/peripherals.h"
 #include "firmware/app/services.h"
+#include "firmware/app/stages.h"
 #include "firmware/app/tcp_services.h"
 #include "firmware/telemetry/telemetry.h"
 #include "firmware/app/transfer_errors.h"
@@ -121,6 +122,8 @@ struct drive_config {
     const char *version;
     const char *slot_version[2];
     uint8_t active_slot; /* 1 or 2 */
+    /* Several harts may serve commands: stages.h.  Only with a NAND array. */
+    bool has_stages;
 };
 
 /* The medium as a whole, in blocks of 512 bytes: the media engine's, or the
@@ -182,6 +185,7 @@ struct drive {
     struct hw_errors hw_errors;
     const struct flash_failures *flash_failures;
     struct memory_check memory;
+    struct stages *stages; /* NULL: one hart */
 };
 
 /**

@@ -122,7 +122,9 @@ static bool start_sanitize(struct drive *drive,
         .buffer = dram_alloc(config->dram, SANITIZE_BUFFER_BYTES, BUFFER_ALIGN),
         .store = config->operations.sanitize,
         .submit = drive->medium.submit,
-        .wipe = drive->nand.ftl != NULL ? nand_medium_wipe : NULL,
+        .wipe = drive->nand.ftl == NULL ? NULL
+                : drive->stages == NULL ? nand_medium_wipe
+                                        : stages_wipe,
         .submit_ctx = drive->medium.ctx,
         .power_on_hours = power_on_hours,
         .ended = end_sanitize,

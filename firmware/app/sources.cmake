@@ -8,6 +8,7 @@ set(SOURCES
     console.c
     drive.c
     drive_memory.c
+    drive_stages.c
     firmware_update.c
     hw_errors.c
     keepers.c
@@ -34,6 +35,8 @@ set(SOURCES
     peripherals.c
     pools_text.c
     services.c
+    stage_relay.c
+    stages.c
     tcp_services.c
     transfer_errors.c
     vendor_logs.c

@@ -459,6 +459,57 @@ unsigned int verbs_poll(struct verbs *verbs, unsigned int budget)
     return delivered + taken;
 }
 
+/* @return how many entries from the oldest one on are plain, at most `most` */
+static unsigned int cq_count_plain(struct verbs *verbs,
+                                   const struct rnic_cq *cq, unsigned int most)
+{
+    struct rnic_cq ahead = *cq;
+    const uint8_t *cqe;
+
+    while (ahead.ci - cq->ci < most && (cqe = cq_next_entry(&ahead)) != NULL) {
+        uint32_t qpn = dram_load32(cqe, RNIC_CQE_QPN);
+        const struct rnic_qp *qp = qp_slot(verbs, qpn);
+
+        if (qp->qpn != qpn || qpn == 0 ||
+            cqe[RNIC_CQE_STATUS] != RNIC_WC_SUCCESS ||
+            qp->ops->is_plain == NULL || !qp->ops->is_plain(qp->ctx)) {
+            break;
+        }
+        ahead.ci++;
+    }
+    return ahead.ci - cq->ci;
+}
+
+enum verbs_next verbs_next(struct verbs *verbs)
+{
+    bool any = false;
+
+    if (verbs->rest_get != verbs->rest_put || eq_has_entry(verbs)) {
+        return VERBS_NEXT_OTHER;
+    }
+    for (unsigned int i = 0; i < ARRAY_LEN(verbs->cq); i++) {
+        const struct rnic_cq *cq = &verbs->cq[i];
+
+        if (cq_has_entry(cq)) {
+            if (cq_count_plain(verbs, cq, 1) == 0) {
+                return VERBS_NEXT_OTHER;
+            }
+            any = true;
+        }
+    }
+    return any ? VERBS_NEXT_PLAIN : VERBS_NEXT_NOTHING;
+}
+
+unsigned int verbs_poll_plain(struct verbs *verbs, unsigned int budget)
+{
+    struct rnic_cq *send = &verbs->cq[CQ_SEND], *recv = &verbs->cq[CQ_RECV];
+    unsigned int taken =
+        cq_poll(verbs, send, cq_count_plain(verbs, send, budget));
+
+    return taken +
+           cq_poll(verbs, recv, cq_count_plain(verbs, recv, budget - taken));
+}
+
 void verbs_irq_take(struct verbs *verbs)
 {
     mmio_write32(verbs->regs + A_RNIC_IRQ_STATUS, BIT(verbs->hart));

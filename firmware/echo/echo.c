@@ -238,7 +238,7 @@ static void take_event(void *ctx, const struct verbs_event *event)
     }
 }
 
-static const struct verbs_qp_ops qp_ops = {take_completion, take_event};
+static const struct verbs_qp_ops qp_ops = {take_completion, take_event, NULL};
 
 /* ---- Begin and end of a connection. */
 

@@ -116,6 +116,14 @@ void loop_request_steps(struct loop *loop)
     loop->full_us = FULL_TURN_NOW;
 }
 
+uint64_t loop_deadline_us(const struct loop *loop)
+{
+    uint64_t deadline_us = MIN(loop->deadline_us, loop->full_us);
+
+    return deadline_us == LOOP_NO_DEADLINE ? deadline_us
+                                           : deadline_us + loop->left_out_us;
+}
+
 bool loop_arm(struct loop *loop, uint64_t *deadline_us)
 {
     *deadline_us = loop->deadline_us;

@@ -212,6 +212,9 @@ MUST_USE bool loop_arm(struct loop *loop, uint64_t *deadline_us);
 /** For how long the loop was held back since the start. */
 uint64_t loop_left_out_us(const struct loop *loop);
 
+/** When the next turn is due at the latest, as hal_now_us() tells the time. */
+uint64_t loop_deadline_us(const struct loop *loop);
+
 /** After a sleep: tell the components which interrupt lines are up. */
 void loop_irqs(struct loop *loop, uint32_t irqs);
 

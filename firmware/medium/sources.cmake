@@ -5,4 +5,5 @@ set(SOURCES
     nand_medium.c
     nand_seam.c
     nand_sizes.c
+    nand_stage.c
 )

@@ -7,8 +7,8 @@
 #include "firmware/app/version.h"
 #include "firmware/boot/boot_slots.h"
 #include "firmware/hal/time.h"
-#include "firmware/native/blocks.h"
 #include "firmware/native/memory.h"
+#include "firmware/native/native_turn.h"
 #include "lib/random.h"
 
 enum {
@@ -87,83 +87,7 @@ static uint32_t generation_of(const struct native_node_config *config)
     return config->generation != 0 ? config->generation : 1;
 }
 
-/* ---- Sleeping. */
-
-/* @return false when the hart stays asleep */
-static bool wake_hart(struct native_sleep *sleep, const struct machine *machine)
-{
-    if (sleep->is_asleep && machine->irqs == 0 &&
-        hal_now_us() < sleep->deadline_us) {
-        return false;
-    }
-    sleep->is_asleep = false;
-    return true;
-}
-
-static uint64_t sleep_deadline_ns(const struct native_sleep *sleep)
-{
-    if (!sleep->is_asleep || sleep->deadline_us > UINT64_MAX / 1000) {
-        return NATIVE_NO_DEADLINE;
-    }
-    return sleep->deadline_us * 1000;
-}
-
-/*
- * One turn of a hart that is awake.
- * @return whether anything was done
- */
-static bool turn_or_sleep(struct loop *loop, struct native_sleep *sleep,
-                          const struct machine *machine)
-{
-    bool is_busy;
-
-    loop_irqs(loop, machine->irqs);
-    is_busy = loop_turn(loop, hal_now_us());
-    if (!is_busy) {
-        sleep->is_asleep = loop_arm(loop, &sleep->deadline_us);
-    }
-    return is_busy || !sleep->is_asleep;
-}
-
 /* ---- The drive. */
-
-/* A function of its own, because tools/count_instructions.py counts it. */
-static __attribute__((noinline)) bool drive_turn(struct native_drive *drive)
-{
-    bool is_busy;
-
-    drive->turn_ns = 0;
-    if (!wake_hart(&drive->sleep, &drive->machine)) {
-        return false;
-    }
-    (void)blocks_count(true);
-    is_busy = turn_or_sleep(&drive->loop, &drive->sleep, &drive->machine);
-    (void)blocks_count(false);
-    drive->turn_ns =
-        native_world_charge(drive->machine.node.world, blocks_take());
-    return is_busy;
-}
-
-static bool drive_step(void *ctx)
-{
-    struct native_drive *drive = ctx;
-    bool is_busy;
-
-    if (machine_is_turning(&drive->machine)) {
-        return false;
-    }
-    machine_turn_begins(&drive->machine);
-    is_busy = drive_turn(drive);
-    machine_turn_ends(&drive->machine, drive->turn_ns);
-    return is_busy;
-}
-
-static uint64_t drive_deadline_ns(void *ctx)
-{
-    const struct native_drive *drive = ctx;
-
-    return sleep_deadline_ns(&drive->sleep);
-}
 
 void native_drive_wake(struct native_drive *drive)
 {
@@ -471,7 +395,7 @@ struct native_drive *native_drive_create(
             config->cache_bytes != 0 ? config->cache_bytes : CACHE_BYTES,
         .flash = config->nand_flash,
         .flash_is_realtime = config->flash_is_realtime,
-        .software = {drive, drive_step, drive_deadline_ns},
+        .software = native_turn_of_drive(drive),
     };
     struct drive_config drive_config;
 
@@ -521,6 +445,7 @@ struct native_drive *native_drive_create(
                               &drive->ecc);
     }
     drive_config = drive_config_of(drive, config);
+    drive_config.has_stages = config->has_stages;
     if (config->spi_flash != NULL) {
         drive_config.firmware = choose_image(drive, config);
         ASSERT(drive->slot != 0);
@@ -608,15 +533,15 @@ static bool host_turn(void *ctx)
 {
     struct native_host *host = ctx;
 
-    return wake_hart(&host->sleep, &host->machine) &&
-           turn_or_sleep(&host->loop, &host->sleep, &host->machine);
+    return native_turn_wakes(&host->sleep, &host->machine) &&
+           native_turn_or_sleep(&host->loop, &host->sleep, &host->machine);
 }
 
 static uint64_t host_deadline_ns(void *ctx)
 {
     const struct native_host *host = ctx;
 
-    return sleep_deadline_ns(&host->sleep);
+    return native_turn_sleep_ends(&host->sleep);
 }
 
 static bool host_run(void *ctx, bool (*is_done)(void *done_ctx), void *done_ctx,

@@ -101,6 +101,7 @@ struct native_drive_config {
     bool flash_is_realtime;  /* operations of the NAND array take time */
     uint32_t dram_bytes;     /* 0: NATIVE_DRAM_BYTES */
     bool flash_is_held;      /* as machine.holds_flash, from the start on */
+    bool has_stages;         /* for native_harts_use() */
     bool flash_is_batched;   /* as machine.flash_is_batched */
     bool may_be_refused;     /* a drive that does not start is no failure */
     const char *nqn;         /* NULL: a name is made from the number */
@@ -160,7 +161,23 @@ struct native_sleep {
     uint64_t deadline_us;
 };
 
+/* Several harts of a drive: native_harts.h. */
+struct native_harts {
+    unsigned int count;   /* 0 and 1: one, which has all of the main loop */
+    uint64_t handover_ns; /* until a stage's state is at another hart */
+    uint64_t message_ns;  /* until a message is */
+    bool is_turn;         /* hart 0 is in a turn of the main loop */
+    bool has_run;         /* a stage has, since the last turn */
+    uint64_t turn_us;     /* when the next turn is due */
+    uint64_t turns;
+    uint64_t waits_ns; /* for messages and stages of other harts */
+    bool is_running[STAGE_HARTS];
+    uint64_t end_ns[STAGE_HARTS];
+    uint64_t busy_ns[STAGE_HARTS];
+};
+
 struct native_drive {
+    struct native_harts harts;
     struct machine machine;
     struct uart uart;
     struct log log;

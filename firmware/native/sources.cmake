@@ -12,9 +12,11 @@ set(NATIVE_SOURCES
     machine_turn.c
     native.c
     native_connect.c
+    native_harts.c
     native_operations.c
     native_services.c
     native_tcp.c
+    native_turn.c
     socket_link.c
     world.c
 )

@@ -58,7 +58,7 @@ static void on_event(void *ctx, const struct verbs_event *event)
 
 static bool start_qp(struct cm *cm)
 {
-    static const struct verbs_qp_ops ops = {on_completion, on_event};
+    static const struct verbs_qp_ops ops = {on_completion, on_event, NULL};
     const struct verbs_qp_config config = {
         .type = VERBS_QP_UD,
         .sq_depth = CM_SEND_BUFFERS,

@@ -144,6 +144,9 @@ struct verbs_event {
 struct verbs_qp_ops {
     void (*completion)(void *ctx, const struct verbs_wc *wc);
     void (*event)(void *ctx, const struct verbs_event *event);
+    /* Whether the next successful completion concerns a command only, so that
+     * verbs_poll_plain() may deliver it.  NULL: never. */
+    bool (*is_plain)(const void *ctx);
 };
 
 struct verbs_qp_config {
@@ -260,6 +263,22 @@ void verbs_flush(struct verbs *verbs);
  * @return the number delivered; 0 when there was none
  */
 unsigned int verbs_poll(struct verbs *verbs, unsigned int budget);
+
+/* What verbs_poll() would deliver next. */
+enum verbs_next {
+    VERBS_NEXT_NOTHING,
+    VERBS_NEXT_PLAIN, /* a completion for verbs_poll_plain() */
+    VERBS_NEXT_OTHER, /* an event, or a completion that is not plain */
+};
+enum verbs_next verbs_next(struct verbs *verbs);
+
+/**
+ * Deliver at most `budget` completions, up to the first one of each queue that
+ * is not plain (verbs_qp_ops.is_plain), and no events.
+ *
+ * @return the number of completions
+ */
+unsigned int verbs_poll_plain(struct verbs *verbs, unsigned int budget);
 
 /**
  * Ask for an interrupt at the next entry (docs/hardware/rnic.md, 1).

@@ -71,7 +71,8 @@ static void take_event(void *ctx, const struct verbs_event *event)
     }
 }
 
-static const struct verbs_qp_ops queue_ops = {take_completion, take_event};
+static const struct verbs_qp_ops queue_ops = {take_completion, take_event,
+                                              NULL};
 
 bool host_queue_init(struct host_queue *queue, struct verbs *verbs,
                      uint16_t qid, uint16_t depth, void *dram)

@@ -340,6 +340,53 @@ void rdma_request_respond(void *ctx, struct nvmf_transfer *nvmf)
     }
 }
 
+static void pass_capsule(const struct rdma_queue *qp, struct rdma_request *req,
+                         const uint8_t *sqe, const struct nvmf_data *data)
+{
+    const struct rdma_transport_config *config = &qp->rdma->config;
+    const struct rdma_relay *relay = config->relay;
+    uint64_t now_us = qp->rdma->now_us;
+
+    if (__builtin_expect(relay == NULL, 1)) {
+        nvmf_capsule(config->target, qp->number, req->nvmf, sqe, data, now_us);
+    } else {
+        relay->capsule(relay->ctx, qp->number, req->nvmf, sqe, data, now_us);
+    }
+}
+
+static void pass_done(const struct rdma_request *req)
+{
+    const struct rdma_transport_config *config = &req->qp->rdma->config;
+
+    if (__builtin_expect(config->relay == NULL, 1)) {
+        nvmf_request_done(config->target, req->nvmf);
+    } else {
+        config->relay->done(config->relay->ctx, req->nvmf);
+    }
+}
+
+static void pass_fetched(const struct rdma_request *req, bool is_ok)
+{
+    const struct rdma_transport_config *config = &req->qp->rdma->config;
+
+    if (__builtin_expect(config->relay == NULL, 1)) {
+        nvmf_request_fetched(config->target, req->nvmf, is_ok);
+    } else {
+        config->relay->fetched(config->relay->ctx, req->nvmf, is_ok);
+    }
+}
+
+static void pass_sent(const struct rdma_request *req, bool is_ok)
+{
+    const struct rdma_transport_config *config = &req->qp->rdma->config;
+
+    if (__builtin_expect(config->relay == NULL, 1)) {
+        nvmf_request_sent(config->target, req->nvmf, is_ok);
+    } else {
+        config->relay->sent(config->relay->ctx, req->nvmf, is_ok);
+    }
+}
+
 /* Not inlined, so that other completions need not save as many registers. */
 static __attribute__((noinline)) void capsule_arrived(struct rdma_queue *qp,
                                                       const struct verbs_wc *wc)
@@ -375,8 +422,7 @@ static __attribute__((noinline)) void capsule_arrived(struct rdma_queue *qp,
         .len_bytes = RDMA_CAPSULE_STRIDE,
         .handle = rdma->lkey,
     };
-    nvmf_capsule(rdma->config.target, qp->number, req->nvmf, ptr, &data,
-                 rdma->now_us);
+    pass_capsule(qp, req, ptr, &data);
 }
 
 static void finish_response(struct rdma_request *req)
@@ -385,7 +431,7 @@ static void finish_response(struct rdma_request *req)
 
     qp->responding--;
     qp->rdma->responding--;
-    nvmf_request_done(qp->rdma->config.target, req->nvmf);
+    pass_done(req);
     give_request(req);
     if (qp->state == RDMA_QUEUE_ENDING && qp->responding == 0) {
         rdma_queue_needs_step(qp);
@@ -419,11 +465,9 @@ static void peer_answered(struct rdma_queue *qp)
 
 static void window_sent(struct rdma_request *req, bool is_ok)
 {
-    struct rdma_transport *rdma = req->qp->rdma;
-
-    rdma->sending--;
+    req->qp->rdma->sending--;
     req->state = RDMA_REQUEST_TARGET;
-    nvmf_request_sent(rdma->config.target, req->nvmf, is_ok);
+    pass_sent(req, is_ok);
 }
 
 void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
@@ -449,7 +493,7 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
         ASSERT(req->state == RDMA_REQUEST_FETCHING);
         peer_answered(qp);
         req->state = RDMA_REQUEST_TARGET;
-        nvmf_request_fetched(rdma->config.target, req->nvmf, true);
+        pass_fetched(req, true);
         break;
     case WR_ID_WINDOW:
         req = &rdma->requests[index];
@@ -482,7 +526,6 @@ static void drop_waiting(struct rdma_queue *qp)
 
 void rdma_request_fail_all(struct rdma_queue *qp)
 {
-    struct nvmf_target *target = qp->rdma->config.target;
     struct rdma_request *next;
 
     drop_waiting(qp);
@@ -493,7 +536,7 @@ void rdma_request_fail_all(struct rdma_queue *qp)
         case RDMA_REQUEST_FETCH_ROOM:
         case RDMA_REQUEST_FETCHING:
             req->state = RDMA_REQUEST_TARGET;
-            nvmf_request_fetched(target, req->nvmf, false);
+            pass_fetched(req, false);
             break;
         case RDMA_REQUEST_SEND_ROOM:
         case RDMA_REQUEST_SENDING:

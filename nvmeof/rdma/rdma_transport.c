@@ -56,6 +56,7 @@ static void qp_event(void *ctx, const struct verbs_event *event)
 static const struct verbs_qp_ops qp_ops = {
     .completion = rdma_request_completion,
     .event = qp_event,
+    .is_plain = rdma_relay_is_plain,
 };
 
 /* ---- Capsule buffers: one list of unused ones, and one list for each QP. */
@@ -526,6 +527,7 @@ bool rdma_transport_init(struct rdma_transport *rdma,
         .disconnect = disconnect_queue,
         .drained = queue_drained,
     };
+    rdma_relay_install(rdma);
     rdma->lkey = verbs_local_key(config->verbs);
     rdma->now_us = 0;
     rdma->watch_us = 0;

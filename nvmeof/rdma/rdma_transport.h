@@ -35,6 +35,7 @@
 #include "net/verbs/verbs.h"
 #include "nvmeof/binding.h"
 #include "nvmeof/rdma/rdma_limits.h"
+#include "nvmeof/rdma/rdma_relay.h"
 #include "nvmeof/target/target.h"
 #include "nvmeof/wire/rdma_private.h"
 
@@ -62,6 +63,9 @@ struct rdma_transport_config {
     /* Called for each connection event; may be NULL. */
     void (*conn_event)(void *ctx, const struct nvmf_conn_event *event);
     void *conn_event_ctx;
+    /* What stands between the transport and the target; NULL: they call each
+     * other. */
+    const struct rdma_relay *relay;
 };
 
 /** Bytes of memory that a transport needs, with the alignment of max_align_t.

@@ -128,6 +128,7 @@ static void create_nodes(struct load *load)
         .nand_flash = load->nand,
         .capacity_bytes = load->capacity_bytes,
         .flash_is_realtime = load->flash_is_realtime,
+        .has_stages = load->has_stages,
         .flash_is_batched = true, /* like the block medium */
     };
     struct native_node_config host = {

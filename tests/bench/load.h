@@ -44,6 +44,7 @@ struct load {
     /* Set by the caller. */
     struct nand_ram *nand; /* the medium is this array; NULL: a block medium */
     bool flash_is_realtime;
+    bool has_stages;   /* for native_harts_use() */
     bool has_paths;    /* all controllers belong to one host */
     uint8_t pi_format; /* LBA format 2 or 3, with protection information of type
                         * 1 and PRACT; 0: no protection information */

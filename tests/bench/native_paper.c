@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "firmware/native/nand_space.h"
+#include "firmware/native/native_harts.h"
 #include "lib/random.h"
 #include "storage/ftl/ftl.h"
 #include "tests/bench/histogram.h"
@@ -178,10 +179,11 @@ static void print_busy(const struct row *row,
     (void)ftl_operations(row->load->drive->drive.nand.ftl, &most);
     printf("\"busy\": {\"hart\": %.6f, \"dies\": %.6f, \"channels\": %.6f, "
            "\"port_out\": %.6f, \"port_in\": %.6f, \"operations\": %.6f}",
-           settings->hart_mips == 0 ? 0
-                                    : share_of((last->blocks - first->blocks) *
-                                                   row->load->world.block_ps,
-                                               ns * 1e3),
+           settings->hart_mips == 0
+               ? 0
+               : share_of((last->blocks - first->blocks) *
+                              row->load->world.block_ps,
+                          ns * 1e3 * (double)settings->harts),
            share_of(last->dies_ns - first->dies_ns, ns * nand->num_dies),
            share_of(last->channels_ns - first->channels_ns,
                     ns * nand->geometry.channels),
@@ -235,6 +237,8 @@ static void apply_settings(struct load *load, struct nand_profile *part,
         settings->hart_mips == 0
             ? 0
             : BLOCK_INSTRUCTIONS * PS_PER_US / settings->hart_mips;
+    native_harts_use(load->drive, (unsigned int)settings->harts,
+                     settings->handover_ns, settings->message_ns);
 }
 
 static void measure_row(struct load *load, struct load_workload workload,
@@ -379,10 +383,15 @@ int main(int argc, char **argv)
     }
     load->seed = settings->seed;
     load->mtu_bytes = (uint16_t)settings->mtu_bytes;
+    load->has_stages = true;
     load->capacity_bytes = capacity_of(settings);
     for (unsigned int i = 0; i < count; i++) {
         if (variants[i].settings.hosts - 1 >= LOAD_HOSTS) {
             fprintf(stderr, "native_paper: hosts: use 1 to %u\n", LOAD_HOSTS);
+            return 2;
+        }
+        if (variants[i].settings.harts - 1 >= STAGE_HARTS) {
+            fprintf(stderr, "native_paper: harts: use 1 to %u\n", STAGE_HARTS);
             return 2;
         }
     }

@@ -31,6 +31,9 @@ struct paper_settings {
     /* Constants; 0 in the first group: the resource takes no time. */
     uint64_t port_mbps;
     uint64_t hart_mips;
+    uint64_t harts;       /* 1 to STAGE_HARTS */
+    uint64_t handover_ns; /* until a stage's state is at another hart */
+    uint64_t message_ns;  /* the same of a message */
     uint64_t channel_mbps;
     uint64_t fifo_bytes;
     uint64_t cable_ns;

@@ -6,6 +6,7 @@ set(SOURCES
     cid.c
     fault.c
     observe.c
+    plain.c
     queue.c
     request.c
     transfer.c

@@ -12,10 +12,11 @@ FOLDER = Path(__file__).with_name("paper_profiles")
 DEFAULT = "samsung-2021"
 # Every constant that a profile has to have.
 TIMES = ("port_mbps", "cable_ns", "switch_ns", "rnic_ns", "fifo_bytes", "hart_mips",
+         "handover_ns", "message_ns",
          "channel_mbps", "read_lower_ns", "read_middle_ns", "read_upper_ns", "program_ns",
          "erase_ns", "command_ns", "suspend_ns", "resume_ns", "read_copy_ns",
          "program_copy_ns", "decode_ns")
-SIZES = ("channels", "dies", "spare_percent")
+SIZES = ("harts", "channels", "dies", "spare_percent")
 MOST = 2**32 - 1            # of any constant
 
 

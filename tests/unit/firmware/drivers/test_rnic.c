@@ -222,7 +222,7 @@ static void on_event(void *ctx, const struct verbs_event *event)
     seen.events++;
 }
 
-static const struct verbs_qp_ops ops = {on_completion, on_event};
+static const struct verbs_qp_ops ops = {on_completion, on_event, NULL};
 
 static bool start_with(uint32_t generation)
 {

@@ -211,7 +211,7 @@ static void qp_event(void *ctx, const struct verbs_event *event)
     }
 }
 
-static const struct verbs_qp_ops qp_ops = {qp_completion, qp_event};
+static const struct verbs_qp_ops qp_ops = {qp_completion, qp_event, NULL};
 
 static void make_qp(struct node *node)
 {

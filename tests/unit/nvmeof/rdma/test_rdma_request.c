@@ -119,7 +119,7 @@ static void ignore_event(void *ctx, const struct verbs_event *e)
 static int setup(void **state)
 {
     static const struct verbs_qp_ops ops = {rdma_request_completion,
-                                            ignore_event};
+                                            ignore_event, NULL};
     struct fixture *f = calloc(1, sizeof(*f));
     struct verbs_qp_config config = {
         .sq_depth = 4 * DEPTH,

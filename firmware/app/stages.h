@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The stages of a command, on several harts.
+ *
+ *   transport  completions of the RNIC, NVMe/RDMA, the network below them
+ *   target     the NVMe-oF target, its buffers, and what counts errors
+ *   medium     volume, translation layer and NAND controller
+ *
+ * Each stage owns its state, and one hart at a time has the stage: it takes the
+ * stage, does what is there to do, and gives it back.  So one queue pair is
+ * served by several harts, which a shard for each queue pair would not do.
+ * Stages tell each other by messages in rings, and call each other never.
+ *
+ * A stage does only what concerns it alone: plain commands
+ * (nvmeof/target/plain.h), and successful completions.  All the rest waits for
+ * a turn of the main loop, in which hart 0 has all stages, the rings are empty,
+ * and calls are calls, as in firmware with one hart.
+ *
+ * A hart's loop:
+ *
+ *   if (hart is 0 && stages_want_turn() && stages_begin_turn()) {
+ *       loop_turn(); stages_end_turn();
+ *   } else if (stages_take(stages, hart, now_us)) {
+ *       stages_give(stages, hart);
+ *   } else {
+ *       ... wait for an interrupt ...
+ *   }
+ *
+ * Reasons: docs/decisions/0070-stages-on-harts.md
+ */
+#ifndef ESSD_APP_STAGES_H
+#define ESSD_APP_STAGES_H
+
+#include "firmware/app/stage_ring.h"
+#include "nvmeof/rdma/rdma_relay.h"
+#include "nvmeof/target/target.h"
+
+struct drive;
+struct dram;
+
+enum stage { STAGE_TRANSPORT, STAGE_TARGET, STAGE_MEDIUM, STAGES };
+
+enum {
+    STAGE_HARTS = 4,
+    STAGE_OPS = 1024, /* operations of the medium that are in progress */
+    /* A transfer has one message under way, and one that ends its last use. */
+    STAGE_CALLS = 16384,
+    STAGE_ANSWERS = 16384,
+};
+
+enum stage_call_kind { CALL_CAPSULE, CALL_FETCHED, CALL_SENT, CALL_DONE };
+
+/* From the transport to the target. */
+struct stage_call {
+    uint8_t kind; /* enum stage_call_kind */
+    bool is_ok;
+    uint16_t qpair;
+    struct nvmf_transfer *transfer;
+    const uint8_t *sqe;
+    uint64_t now_us;
+    struct nvmf_data data;
+};
+
+enum stage_answer_kind {
+    ANSWER_FETCH,
+    ANSWER_SEND,
+    ANSWER_RESPOND,
+    ANSWER_DISCONNECT,
+};
+
+/* From the target to the transport. */
+struct stage_answer {
+    uint8_t kind; /* enum stage_answer_kind */
+    uint16_t qpair;
+    struct nvmf_transfer *transfer;
+};
+
+/* An operation of the medium: a message to it, and then the one back. */
+struct stage_op {
+    struct media_io io;
+    struct media_owner owner; /* of the medium's operation */
+    struct media_owner *whole;
+    struct stages *stages;
+    bool is_targets; /* `whole` belongs to a command of the target */
+    uint8_t status;  /* enum media_status */
+    uint32_t failed_block;
+    uint16_t next_free;
+};
+
+struct stages {
+    struct drive *drive;
+    struct rdma_relay relay;
+    struct nvmf_media inner; /* the medium's own seam */
+    bool is_apart;           /* not in a turn of the main loop: the stages may
+                              * be on different harts */
+    bool is_several;         /* there is more than one hart */
+    bool wants_turn;
+    uint64_t medium_us;      /* when the medium has work without a message */
+    uint32_t holder[STAGES]; /* the hart that has it, plus 1; 0: none */
+    uint8_t last[STAGES];    /* the hart that had it last */
+    uint8_t stage_of[STAGE_HARTS]; /* enum stage, or STAGES */
+    uint16_t free_op;
+    uint32_t failed_block;  /* of the completion that is handled now */
+    uint64_t moves[STAGES]; /* how often it went to another hart */
+    uint64_t messages;      /* that have been taken */
+    struct stage_ring calls, answers, submitted, ended;
+    struct stage_call call[STAGE_CALLS];
+    struct stage_answer answer[STAGE_ANSWERS];
+    uint16_t submit[STAGE_OPS]; /* numbers of operations */
+    uint16_t end[STAGE_OPS];
+    struct stage_op ops[STAGE_OPS];
+};
+
+/** Make the stages of a drive with a NAND array. @return NULL: no memory */
+struct stages *stages_make(struct drive *drive, struct dram *dram);
+
+/** The media seam of the target, around that of the medium. */
+struct nvmf_media stages_media(struct stages *stages,
+                               const struct nvmf_media *inner);
+
+/** drive_medium.submit for what the drive does by itself. */
+MUST_USE bool stages_submit_own(void *ctx, const struct media_io *io);
+
+/** sanitize_config.wipe, with the same context. */
+MUST_USE bool stages_wipe(void *ctx, struct media_owner *owner);
+
+/** Use one hart, and no messages, or several.  At the start it is one. */
+void stages_use_harts(struct stages *stages, unsigned int harts);
+
+/** Whether a turn of the main loop has to come next. */
+bool stages_want_turn(const struct stages *stages);
+void stages_request_turn(struct stages *stages);
+
+/**
+ * Take all stages, for a turn of the main loop.
+ * @return false while other harts have stages; no hart takes one meanwhile
+ */
+MUST_USE bool stages_begin_turn(struct stages *stages);
+void stages_end_turn(struct stages *stages);
+
+/**
+ * Take a stage that has something to do, and do it.
+ * @return false when there is none
+ */
+MUST_USE bool stages_take(struct stages *stages, unsigned int hart,
+                          uint64_t now_us);
+
+/** Show others what the stage has put into rings, and give the stage back. */
+void stages_give(struct stages *stages, unsigned int hart);
+
+#endif

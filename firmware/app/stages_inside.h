@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Private to the files of the stages: stages.h. */
+#ifndef ESSD_APP_STAGES_INSIDE_H
+#define ESSD_APP_STAGES_INSIDE_H
+
+#include "firmware/app/stages.h"
+
+enum { STAGE_BUDGET = 256 }; /* messages, or completions, of a visit */
+
+/** What stands between transport and target. */
+struct rdma_relay stages_relay(struct stages *stages);
+
+/** Make the calls of the transport to the target, up to the first one that is
+ * not plain. */
+void stages_take_calls(struct stages *stages);
+
+/** Make the calls of the target to the transport. */
+void stages_take_answers(struct stages *stages);
+
+#endif
