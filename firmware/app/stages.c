@@ -249,7 +249,7 @@ static bool medium_has_work(struct stages *stages, uint64_t now_us)
            stage_ring_has_message(&stages->submitted);
 }
 
-static bool stage_has_work(struct stages *stages, enum stage stage,
+static bool stage_has_work(struct stages *stages, enum drive_stage stage,
                            uint64_t now_us)
 {
     switch (stage) {
@@ -266,7 +266,8 @@ static bool stage_has_work(struct stages *stages, enum stage stage,
     return false;
 }
 
-static void run_stage(struct stages *stages, enum stage stage, uint64_t now_us)
+static void run_stage(struct stages *stages, enum drive_stage stage,
+                      uint64_t now_us)
 {
     struct drive *drive = stages->drive;
 
@@ -290,14 +291,14 @@ static void run_stage(struct stages *stages, enum stage stage, uint64_t now_us)
     }
 }
 
-static void give_stage(struct stages *stages, enum stage stage)
+static void give_stage(struct stages *stages, enum drive_stage stage)
 {
     __atomic_store_n(&stages->holder[stage], 0, __ATOMIC_SEQ_CST);
 }
 
 /* Sequentially consistent, as stages_begin_turn() is: either this hart sees
  * that a turn is wanted, or hart 0 sees that the stage is taken. */
-static bool try_stage(struct stages *stages, enum stage stage,
+static bool try_stage(struct stages *stages, enum drive_stage stage,
                       unsigned int hart, uint64_t now_us)
 {
     uint32_t nobody = 0;
@@ -322,7 +323,7 @@ bool stages_take(struct stages *stages, unsigned int hart, uint64_t now_us)
 {
     for (unsigned int i = 0; i < STAGES && !stages_want_turn(stages); i++) {
         /* The harts begin at different stages. */
-        if (try_stage(stages, (enum stage)((hart + i) % STAGES), hart,
+        if (try_stage(stages, (enum drive_stage)((hart + i) % STAGES), hart,
                       now_us)) {
             return true;
         }
@@ -332,7 +333,7 @@ bool stages_take(struct stages *stages, unsigned int hart, uint64_t now_us)
 
 void stages_give(struct stages *stages, unsigned int hart)
 {
-    enum stage stage = (enum stage)stages->stage_of[hart];
+    enum drive_stage stage = (enum drive_stage)stages->stage_of[hart];
 
     switch (stage) {
     case STAGE_TRANSPORT:

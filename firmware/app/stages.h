@@ -38,7 +38,7 @@
 struct drive;
 struct dram;
 
-enum stage { STAGE_TRANSPORT, STAGE_TARGET, STAGE_MEDIUM, STAGES };
+enum drive_stage { STAGE_TRANSPORT, STAGE_TARGET, STAGE_MEDIUM, STAGES };
 
 enum {
     STAGE_HARTS = 4,
@@ -98,7 +98,7 @@ struct stages {
     uint64_t medium_us;      /* when the medium has work without a message */
     uint32_t holder[STAGES]; /* the hart that has it, plus 1; 0: none */
     uint8_t last[STAGES];    /* the hart that had it last */
-    uint8_t stage_of[STAGE_HARTS]; /* enum stage, or STAGES */
+    uint8_t stage_of[STAGE_HARTS]; /* enum drive_stage, or STAGES */
     uint16_t free_op;
     uint32_t failed_block;  /* of the completion that is handled now */
     uint64_t moves[STAGES]; /* how often it went to another hart */

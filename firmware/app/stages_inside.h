@@ -5,7 +5,7 @@
 
 #include "firmware/app/stages.h"
 
-enum { STAGE_BUDGET = 256 }; /* messages, or completions, of a visit */
+enum { STAGE_BUDGET = 16 }; /* messages, or completions, of a visit */
 
 /** What stands between transport and target. */
 struct rdma_relay stages_relay(struct stages *stages);

@@ -174,6 +174,8 @@ struct native_harts {
     bool is_running[STAGE_HARTS];
     uint64_t end_ns[STAGE_HARTS];
     uint64_t busy_ns[STAGE_HARTS];
+    uint64_t stage_ns[STAGES + 1]; /* in each stage, and in turns */
+    uint64_t visits[STAGES];
 };
 
 struct native_drive {

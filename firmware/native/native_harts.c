@@ -39,6 +39,9 @@ static void charge_hart(struct native_drive *drive, unsigned int hart,
 
     harts->end_ns[hart] = now_ns(drive) + ns;
     harts->busy_ns[hart] += ns;
+    harts->stage_ns[harts->is_turn && hart == 0
+                        ? (unsigned int)STAGES
+                        : drive->drive.stages->stage_of[hart]] += ns;
     harts->waits_ns += extra_ns;
     harts->is_running[hart] = true;
 }

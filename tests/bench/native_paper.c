@@ -70,6 +70,7 @@ struct snapshot {
     uint64_t channels_ns;
     uint64_t sent_ps, received_ps; /* by the drive */
     uint64_t units, moved_units;
+    uint64_t stages_ns[STAGES + 1]; /* in each stage, and in turns */
 };
 
 struct row {
@@ -96,6 +97,8 @@ static struct snapshot take_snapshot(const struct load *load)
         .moved_units = ftl->moved_units,
     };
 
+    memcpy(snapshot.stages_ns, load->drive->harts.stage_ns,
+           sizeof(snapshot.stages_ns));
     for (uint32_t i = 0; i < nand->num_dies; i++) {
         snapshot.dies_ns += hw_nand_busy_time(nand, i);
     }
@@ -193,6 +196,22 @@ static void print_busy(const struct row *row,
                     (double)(MAX(row->latencies.count, 1u) * most)));
 }
 
+/* The parts of the time for which a hart was in each stage, and in turns of the
+ * main loop; zeros with one hart. */
+static void print_stages(const struct row *row)
+{
+    static const char *const names[STAGES + 1] = {"transport", "target",
+                                                  "medium", "turns"};
+    double ns = (double)(row->last.now_ns - row->first.now_ns);
+
+    printf(", \"stages\": {");
+    for (unsigned int i = 0; i < ARRAY_LEN(names); i++) {
+        printf("%s\"%s\": %.6f", i == 0 ? "" : ", ", names[i],
+               share_of(row->last.stages_ns[i] - row->first.stages_ns[i], ns));
+    }
+    printf("}");
+}
+
 static void print_row(const struct row *row, const struct variant *variant)
 {
     const struct snapshot *first = &row->first, *last = &row->last;
@@ -211,6 +230,7 @@ static void print_row(const struct row *row, const struct variant *variant)
            (double)(last->blocks - first->blocks) * BLOCK_INSTRUCTIONS / ios,
            written == 0 ? 0 : programmed / written);
     print_busy(row, &variant->settings);
+    print_stages(row);
     printf(", \"over_time\": [");
     for (unsigned int i = 0; i < BINS; i++) {
         printf("%s%" PRIu64, i == 0 ? "" : ", ", row->bins[i]);
@@ -411,7 +431,9 @@ int main(int argc, char **argv)
     nand_storage_init(&nand, &config);
     load->nand = &nand;
     prepare_flash(load, &fill, 200, false);
-    measure_rows(load, sequential, variants, count);
+    if (getenv("H32") == NULL) {
+        measure_rows(load, sequential, variants, count);
+    }
     prepare_flash(load, &overwrite, settings->overwrites_percent,
                   settings->overwrites_take_time != 0);
     measure_rows(load, at_random, variants, count);

@@ -163,7 +163,7 @@ def test_the_fields_of_paper_are_those_that_are_documented(lab, monkeypatch) -> 
     row: dict[str, Any] = {key: 1 for key in (
         "ios", "iops", "mb_s", "virtual_s", "instructions", "write_amplification", "mean_ns",
         "max_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "digest")}
-    row |= {"busy": {"hart": 0.5}, "over_time": [1], "histogram": {
+    row |= {"busy": {"hart": 0.5}, "stages": {"medium": 0.5}, "over_time": [1], "histogram": {
         "unit": "ns", "significant_digits": 2, "counts": [[1, 1]]}}
     rows = {one.name: {"row": one.name, **row} for one in bench_paper.ROWS}
     monkeypatch.setattr(bench_paper, "run", lambda _settings, variants: {

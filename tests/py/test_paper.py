@@ -16,6 +16,10 @@ SMALL = paper.settings_of(CONSTANTS, paper.SMALL, 1, 1500)
 # Without instructions, whose number depends on the compiler: I/Os in the 20 ms measured, and
 # the digest of their latencies.  They change whenever the firmware or a model does something
 # at another time; look at the difference, and store the new figures if it is meant.
+# Only the harts take time, so that reads need as many harts as they can get.
+HARTS_ONLY = {"hosts": 4, "warm_us": 2000, "measure_us": 5000} | {
+    name: 0 for name in ("port_mbps", "channel_mbps", "read_lower_ns", "read_middle_ns",
+                         "read_upper_ns", "command_ns", "decode_ns")}
 STORED = {"128k-read": (408, "74340a3a86ee3d03"), "128k-write": (62, "961cff82337720e5"),
           "4k-randread": (1455, "f2ab0c5a018a288a"), "4k-randwrite": (872, "ee871299b27d47f1")}
 
@@ -25,6 +29,8 @@ def found() -> dict[str, dict]:
     """The small rows as they are, with a free hart, and with a free hart and a slow port."""
     return paper.run(SMALL, {"free": {"hart_mips": 0},
                              "again": {"hart_mips": 0},
+                             "harts-1": HARTS_ONLY, "harts-2": HARTS_ONLY | {"harts": 2},
+                             "harts-2-again": HARTS_ONLY | {"harts": 2},
                              "slow": {"hart_mips": 0, "port_mbps": 5000}})
 
 
@@ -58,6 +64,20 @@ def test_the_network_and_the_flash_work_while_the_hart_computes(
     """A hart that is busy for a third of the time does not slow 128K reads."""
     assert 0.2 < found["base"]["128k-read"]["busy"]["hart"] < 0.5
     assert found["base"]["128k-read"]["mb_s"] > 0.98 * found["free"]["128k-read"]["mb_s"]
+
+
+def test_two_harts_serve_more_reads_of_four_queue_pairs_than_one(
+        found: dict[str, dict]) -> None:
+    """Messages, and turns that find fewer commands together, cost a quarter of the second."""
+    one, two = found["harts-1"]["4k-randread"], found["harts-2"]["4k-randread"]
+    assert one["busy"]["hart"] > 0.98
+    assert two["iops"] > 1.45 * one["iops"]
+    assert sum(one["stages"].values()) == 0
+    assert all(two["stages"][stage] > 0.2 for stage in ("transport", "target", "medium"))
+
+
+def test_two_harts_have_the_same_figures_in_each_run(found: dict[str, dict]) -> None:
+    assert found["harts-2-again"] == found["harts-2"]
 
 
 def test_a_histogram_has_all_latencies(found: dict[str, dict]) -> None:
