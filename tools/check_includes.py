@@ -80,6 +80,7 @@ MAY_INCLUDE = {
     "hw-model/nand": ["lib", "hw-model/regs", "hw-model/core"],
     "hw-model/i2c": ["lib", "hw-model/regs", "hw-model/core"],
     "hw-model/sfp": ["lib"],
+    "hw-model/vhost": ["hw-model/core", "lib"],
     "hw-model/watchdog": ["hw-model/core", "hw-model/regs", "lib"],
     "firmware/hal": ["lib"],
     "firmware/loop": ["lib"],

@@ -84,6 +84,7 @@ DEVICE_CORES = {
     "essd_i2c.c": ("hw-model/i2c",),
     "essd_watchdog.c": ("hw-model/watchdog",),
     "essd_sfp.c": ("hw-model/sfp",),
+    "essd_vhost.c": ("hw-model/vhost",),
 }
 
 COPIED = ("lib", "net/wire", "net/verbs", "net/roce", "net/mpa", "net/iwarp", "net/tcp",

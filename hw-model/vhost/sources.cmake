@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    vhost_memory.c
+    vhost_ring.c
+    vhost_backend.c
+)
