@@ -23,6 +23,8 @@ DEFAULT_PORTS = ("10.0.0.10/24", "10.0.1.10/24")
 STOCK, UML = HOST_KINDS = ("stock", "uml")
 # What executes a drive's firmware: an emulated processor, or this machine's own.
 RISCV, NATIVE = HARTS = ("riscv", "native")
+# Kinds of cables: a socket that carries frames, and memory that both ends share.
+STREAM, VHOST_USER = LINK_KINDS = ("stream", "vhost-user")
 PEER_PORT = "10.0.2.10/24"
 
 
@@ -99,6 +101,7 @@ class Link:
     # The first end creates the cable's socket, the second one connects to it.
     ends: list[End] = field(default_factory=list)   # default: host and drive
     own: list[str] = field(default_factory=list)    # the host's ADDR/LEN, if chosen
+    kind: str = STREAM
 
     def __post_init__(self) -> None:
         self.ends = [End(**end) if isinstance(end, dict) else end for end in self.ends]
@@ -136,6 +139,11 @@ class Link:
     def outside(self) -> str:
         """What is outside the instance at one end; "" if both ends are inside."""
         return next((end.outside for end in self.ends if end.outside), "")
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether frames pass through the memory of the host."""
+        return self.kind == VHOST_USER
 
     def far_end(self, part: str) -> End:
         """The end that is not at this part."""

@@ -104,6 +104,11 @@ def drive_command(config: Config, folder: Path, part: str = "drive",
             command += outside.netdev(number, outside.Outside.of(link.outside),
                                       (descriptors or {}).get(number))
             continue
+        if link.is_shared:
+            command += ["-chardev", f"socket,id=vhost{number},server=on,wait=off,"
+                        f"path={option(link.socket(folder))}",
+                        "-netdev", f"vhost-user,id=port{number},chardev=vhost{number}"]
+            continue
         role = "server=on" if link.listens(part) else (
             f"server=off,reconnect-ms={CABLE_LOOK_MS}")
         command += ["-netdev", f"stream,id=port{number},addr.type=unix,"

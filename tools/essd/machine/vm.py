@@ -21,7 +21,8 @@ from ..base import paths, persisted
 from ..base.errors import LOOK_UP_S
 from ..base.files import replace_file
 from ..build.guest_build import Guest
-from ..instance.config import Config, Host, Link, Peer, console_log, monitor_socket, user_socket
+from ..instance.config import (VHOST_USER, Config, Host, Link, Peer, console_log, monitor_socket,
+                               user_socket)
 from . import tsc
 
 QEMU = "qemu-system-x86_64"
@@ -38,6 +39,10 @@ MGMT_CARD = 255
 PLAIN_FRAMES = ("csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,"
                 "guest_ecn=off,guest_ufo=off,host_tso4=off,host_tso6=off,"
                 "host_ecn=off,host_ufo=off")
+
+# QEMU 7.2 (Debian 12) without KVM ends with a segmentation fault when the driver starts a
+# vhost-user card whose interrupts are MSI-X (virtio_pci_one_vector_unmask()).
+SHARED_CARD = ",vectors=0"
 
 
 def option(value: object) -> str:
@@ -100,6 +105,11 @@ def mac(side: int, number: int) -> str:
 
 def cable(link: Link, folder: Path, part: str) -> list[str]:
     """Options for the end of a cable."""
+    if link.is_shared:
+        # The drive listens.  QEMU tries again each second while it does not.
+        return ["-chardev", f"socket,id=vhost{link.number},reconnect=1,"
+                f"path={option(link.socket(folder))}",
+                "-netdev", f"vhost-user,id=cable{link.number},chardev=vhost{link.number}"]
     mode = "on" if link.listens(part) else "off"
     return ["-netdev", f"stream,id=cable{link.number},server={mode},addr.type=unix,"
             f"addr.path={option(link.socket(folder))}"]
@@ -110,7 +120,8 @@ def card(address: str, link: Link, folder: Path, part: str) -> list[str]:
     return [*cable(link, folder, part), "-device",
             f"virtio-net-pci,id=port{link.number},netdev=cable{link.number},romfile=,"
             f"mac={address},host_mtu={link.card_mtu(part != 'peer')},{PLAIN_FRAMES},"
-            "rx_queue_size=1024,speed=25000,duplex=full"]
+            "rx_queue_size=1024,speed=25000,duplex=full"
+            + (SHARED_CARD if link.is_shared else "")]
 
 
 def dump_options(link: Link, netdev: str, folder: Path) -> list[str]:
@@ -130,9 +141,10 @@ def cables_connected(text: str) -> dict[int, bool]:
     QEMU shows the address of the other end if there is a connection.  Otherwise it
     shows nothing (7.2) or what it is doing (10.0).
     """
-    found = re.findall(r"\bcable(\d+): index=\d+,type=stream,([^\r\n]*)", text)
-    return {int(number): bool(re.match(r"(unix|tcp|fd):|fd=", state))
-            for number, state in found}
+    found = re.findall(r"\bcable(\d+): index=\d+,type=(stream|vhost-user),([^\r\n]*)", text)
+    # The drive tells whether a vhost-user cable is connected, by its port's link.
+    return {int(number): kind == VHOST_USER or bool(re.match(r"(unix|tcp|fd):|fd=", state))
+            for number, kind, state in found}
 
 
 def card_mac(what: Host | Peer, number: int) -> str:
@@ -163,6 +175,9 @@ def guest_command(config: Config, part: str, folder: Path) -> list[str]:
     what: Host | Peer | None = config.peer if part == "peer" else config.hosts[part]
     assert what is not None
     command = machine(guest, config.accel, what.memory_mib, what.cpus)
+    if any(link.is_shared for link in config.ports_of(part).values()):
+        command += ["-object", "memory-backend-memfd,id=memory,share=on,"
+                    f"size={what.memory_mib}M", "-machine", "memory-backend=memory"]
     command += ["-uuid", what.uuid, "-serial", f"file:{console_log(folder, part)}",
                 "-drive", "if=none,id=root,driver=raw,readonly=on,file.driver=file,"
                 f"file.locking=off,file.filename={option(guest.root)}",

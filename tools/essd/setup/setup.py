@@ -20,7 +20,8 @@ from ..base.errors import EssdError
 from ..build import native_build
 from ..build.fw_build import Firmware
 from ..instance.config import (BootKey, Config, DEFAULT_PORTS, Drive, End, HOST_KINDS, Host,
-                               Link, NATIVE, Nand, PEER_PORT, Peer, RISCV, STOCK, Switch, UML)
+                               Link, NATIVE, Nand, PEER_PORT, Peer, RISCV, STOCK, STREAM,
+                               Switch, UML, VHOST_USER)
 from ..machine import i2c_devices, outside, straps
 from ..machine.outside import Outside
 from ..settings import block as config_block, settings
@@ -74,6 +75,7 @@ class Wish:
     host_mtu: int = 0               # of the host's cards; 0: MTU of the links
     host: bool = True
     host_kind: str = STOCK          # or UML
+    link: str = STREAM              # kind of the cables between host and drive
     target: str = "drive"           # or "nvmet": a Linux target replaces the drive
     beside: bool = False            # also start an nvmet guest, on a third cable
     capture: bool = False
@@ -217,6 +219,8 @@ def check_host_kind(wish: Wish) -> None:
     if wish.host_kind not in HOST_KINDS:
         raise EssdError(f"{wish.host_kind!r} is no kind of host: there are {STOCK} and {UML}")
     check_cpus(wish.host_kind, wish.cpus)
+    if wish.link == VHOST_USER and (wish.host_kind, wish.target) != (STOCK, "drive"):
+        raise EssdError(f"cables of kind {VHOST_USER} lead from a {STOCK} host to a drive")
 
 
 def check_cpus(host_kind: str, cpus: int) -> None:
@@ -261,9 +265,11 @@ def links(wish: Wish, config: config_block.Config) -> list[Link]:
                 End(outside=str(place)), End(wire_name(n), 0)]))
         elif place is not None:
             ends[0] = End(outside=str(place))
-        if wish.listens:
+        shared = place is None and n < 2 and wish.link == VHOST_USER
+        if wish.listens or shared:
             ends.reverse()
-        found.append(Link(n, addresses, mtus[n], wish.host_mtu, wish.capture, ends))
+        found.append(Link(n, addresses, mtus[n], wish.host_mtu, wish.capture, ends,
+                          kind=VHOST_USER if shared else STREAM))
     return found + found_wires
 
 

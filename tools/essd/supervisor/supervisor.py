@@ -482,10 +482,13 @@ class Supervisor:
             self.remove_sockets()
 
     async def start_parts(self) -> None:
-        # Hosts' QEMUs listen on their cables' sockets; the peer connects to them.
+        # Hosts' QEMUs listen on their cables' sockets; the peer connects to them.  With
+        # vhost-user, the drive listens, and hosts wait for it.
+        shared = any(link.is_shared for link in self.config.links)
+        hosts = ("drive", "host") if shared else ("host", "drive")
         from_snapshot = bool(self.config.snapshot)
         with self.all_flash_kept():
-            for kind in ("switch",) if from_snapshot else ("switch", "host", "drive", "peer"):
+            for kind in ("switch",) if from_snapshot else ("switch", *hosts, "peer"):
                 if self.done.is_set():
                     break
                 await asyncio.gather(*(self.start_part(part.name) for part in

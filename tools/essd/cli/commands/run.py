@@ -13,8 +13,8 @@ import typer
 from ...base import chosen, show
 from ...base.errors import EssdError
 from ...instance import fleet
-from ...instance.config import (Config, DEFAULT_PORTS, HARTS, HOST_KINDS, NATIVE, RISCV,
-                                STOCK)
+from ...instance.config import (Config, DEFAULT_PORTS, HARTS, HOST_KINDS, LINK_KINDS,
+                                NATIVE, RISCV, STOCK, STREAM)
 from ...instance.instance import Instance
 from .. import completion
 from ..base import AsJson, LowerFloor, Name, Part, Parts, RUN, command
@@ -90,6 +90,9 @@ def up(name: NewName = chosen.DEFAULT,
            "--host-kind", metavar="KIND", help="What the host is: stock (Debian's kernel in a "
            "virtual machine), or uml (user-mode Linux, a kernel that is a program and starts "
            "in a second; see docs/hosts.md).")] = STOCK,
+       link: Annotated[str, typer.Option(
+           metavar="KIND", help="How frames pass between host and drive: stream (a socket), or "
+           "vhost-user (memory that both share; see docs/hosts.md).")] = STREAM,
        new: Annotated[bool, typer.Option(
            "--new", help="Delete the existing drive with its data first, and start "
                          "a new one.")] = False,
@@ -129,6 +132,7 @@ def up(name: NewName = chosen.DEFAULT,
     if halt and hart == NATIVE:
         raise EssdError("--halt does not go with --hart native, which has no reset vector "
                         "and no gdb (docs/hardware/native-hart.md)")
+    chosen.check_word("--link", link, LINK_KINDS)
     from ...machine import i2c_devices, straps as straps_module
     from ...storage import nand as nand_module
     from ...supervisor import capture_rotation
@@ -144,7 +148,8 @@ def up(name: NewName = chosen.DEFAULT,
                 "--port0": port0, "--port1": port1, "--nqn": nqn, "--media": media,
                 "--media-format": media_format, "--config": config_file,
                 "--namespaces": namespaces, "--target": target != "drive",
-                "--host-mtu": host_mtu, "--hart": hart != RISCV}.items():
+                 "--host-mtu": host_mtu, "--hart": hart != RISCV,
+                 "--link": link != STREAM}.items():
             if is_given:
                 raise EssdError(f"{option} does not go with {several}, which starts a "
                                 "whole topology: write what each drive has into a topology "
@@ -172,7 +177,8 @@ def up(name: NewName = chosen.DEFAULT,
                       hart=hart, devices=devices, mtu=mtu, host_mtu=host_mtu, host=host,
                       target=target,
                       namespaces=namespaces, capture=capture, capture_bytes=capture_bytes,
-                      cpus=cpus, lower_floor=lower_floor, host_kind=host_kind)
+                      cpus=cpus, lower_floor=lower_floor, host_kind=host_kind,
+                      link=link)
     with claims.claimed(name, "essd up"):
         config = setup.made(wish, config_file, new)
         for line in setup.array_lines(config):
