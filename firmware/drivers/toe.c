@@ -226,6 +226,44 @@ bool toe_place(struct toe *toe, uint32_t tid, const struct toe_place *place,
     return true;
 }
 
+uint16_t toe_record_contexts(const struct toe *toe)
+{
+    return (uint16_t)FIELD_GET(reg_read(toe, A_TOE_RECORDS), TOE_RECORDS,
+                               CONTEXTS);
+}
+
+bool toe_set_key(struct toe *toe, uint32_t tid, const struct toe_key *key)
+{
+    uint8_t *slot = command_begin(toe, TOE_CMD_KEY, tid);
+
+    if (slot == NULL) {
+        return false;
+    }
+    dma_store64(slot, TOE_KEY_SEQUENCE, key->sequence);
+    dma_store8(slot, TOE_KEY_FLAGS, key->receives ? TOE_KEY_RECEIVES : 0);
+    dma_store8(slot, TOE_KEY_LENGTH, key->len_bytes);
+    memcpy(slot + TOE_KEY_BYTES, key->bytes, TOE_KEY_MAX);
+    memcpy(slot + TOE_KEY_IV, key->iv, TOE_KEY_IV_LEN);
+    dma_store32(slot, TOE_KEY_HELD, key->held);
+    return command_run(toe, slot);
+}
+
+bool toe_send_record(struct toe *toe, uint32_t tid, uint8_t type,
+                     const void *data, uint32_t len_bytes, uint64_t cookie)
+{
+    uint8_t *slot = command_begin(toe, TOE_CMD_SEND, tid);
+
+    if (slot == NULL) {
+        return false;
+    }
+    dma_store64(slot, TOE_CMD_COOKIE, cookie);
+    dma_store64(slot, TOE_CMD_ADDR, hal_dma_addr(data));
+    dma_store32(slot, TOE_CMD_LENGTH, len_bytes);
+    dma_store8(slot, TOE_SEND_RECORD, type);
+    toe->queue.cmd_pi++;
+    return true;
+}
+
 void toe_settle(struct toe *toe)
 {
     const uint8_t *slot;

@@ -117,6 +117,31 @@ MUST_USE bool toe_place(struct toe *toe, uint32_t tid,
                         const struct toe_place *place,
                         const struct toe_piece *pieces, uint8_t count);
 
+/* A key of one direction of a connection: docs/hardware/toe.md, section 4.3. */
+struct toe_key {
+    bool receives;
+    uint8_t len_bytes; /* 16 or 32 */
+    uint8_t bytes[TOE_KEY_MAX];
+    uint8_t iv[TOE_KEY_IV_LEN];
+    uint64_t sequence; /* of the first record */
+    uint32_t held;     /* first key of what is received: all bytes that were
+                        * received, and not given back; the engine takes them
+                        * back, and the ring begins anew */
+};
+
+/** How many connections can have keys; 0: the engine takes none. */
+uint16_t toe_record_contexts(const struct toe *toe);
+
+/** Let the engine open or seal records of TLS 1.3 from the next byte on.
+ * Waits.  @return false when it does not: nothing has happened */
+MUST_USE bool toe_set_key(struct toe *toe, uint32_t tid,
+                          const struct toe_key *key);
+
+/** Send a record of another type than data, of a connection that has a key. */
+MUST_USE bool toe_send_record(struct toe *toe, uint32_t tid, uint8_t type,
+                              const void *data, uint32_t len_bytes,
+                              uint64_t cookie);
+
 /** Wait until all commands that were posted have been carried out. */
 void toe_settle(struct toe *toe);
 

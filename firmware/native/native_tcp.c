@@ -8,6 +8,7 @@ void machine_create_toe(struct machine *machine, struct dev_env env)
 {
     struct hw_toe_config config = {.env = env,
                                    .trace = hw_mgmt_trace(&machine->mgmt),
+                                   .aead = &record_gcm,
                                    .rdma = rnic_stream_user(&machine->rnic)};
     struct rdma_streams streams;
 

@@ -163,6 +163,7 @@ static void take_conn_entry(struct mpa_socket *socket, uint16_t slot,
         mpa_cm_ended(cm, slot);
         break;
     case TOE_KIND_ASKED:
+    case TOE_KIND_RECORD:
         break;
     }
 }

@@ -251,6 +251,7 @@ static void take_conn_entry(struct nvme_tcp *tcp, uint16_t conn,
         nvme_tcp_ended(tcp, conn);
         break;
     case TOE_KIND_ASKED:
+    case TOE_KIND_RECORD:
         break;
     }
 }

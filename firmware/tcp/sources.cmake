@@ -4,6 +4,8 @@ set(SOURCES
     nvme_socket.c
     tcp_echo.c
     tls_conn.c
+    tls_engine.c
     tls_shake.c
     tls_socket.c
+    tls_update.c
 )

@@ -221,6 +221,7 @@ static void take_conn_entry(struct tcp_echo *echo, struct tcp_echo_conn *c,
         c->state = TCP_ECHO_ENDED;
         break;
     case TOE_KIND_ASKED:
+    case TOE_KIND_RECORD:
         break;
     }
     conn_close(echo, c);

@@ -96,7 +96,7 @@ static unsigned int seal_spans(struct tls_socket *socket, struct tls_conn *conn,
 static void drop_spans(struct tls_socket *socket, struct tls_conn *conn)
 {
     while (conn->state == TLS_CONN_OPEN && conn->has_goodbye &&
-           conn->span_tail != conn->span_head) {
+           conn->nvme_sends == 0 && conn->span_tail != conn->span_head) {
         const struct tls_span *span =
             &conn->spans[conn->span_tail++ % NVME_TCP_SPANS];
 
@@ -112,9 +112,9 @@ static bool make_records(struct tls_socket *socket, struct tls_conn *conn)
     uint8_t *slot;
     uint32_t len;
 
-    while (conn->state == TLS_CONN_OPEN && !conn->has_ended &&
-           !conn->has_goodbye && socket->bytes_left != 0 &&
-           (slot = free_slot(conn)) != NULL &&
+    while (conn->state == TLS_CONN_OPEN && conn->engine == TLS_ENGINE_NONE &&
+           !conn->has_ended && !conn->has_goodbye && !conn->wants_update &&
+           socket->bytes_left != 0 && (slot = free_slot(conn)) != NULL &&
            (len = waiting_bytes(conn)) != 0) {
         unsigned int ended;
 
@@ -147,22 +147,31 @@ static bool give_records(struct tls_socket *socket, struct tls_conn *conn)
     return any;
 }
 
-/* The last record is an alert: close_notify, or what was wrong. */
-static bool say_goodbye(struct tls_socket *socket, struct tls_conn *conn,
-                        enum tls_alert alert)
+bool tls_conn_say(struct tls_socket *socket, struct tls_conn *conn,
+                  enum tls_type type, const uint8_t *message, uint32_t len)
 {
-    const uint8_t message[TLS_ALERT_LEN] = {alert == TLS_ALERT_CLOSE ? 1 : 2,
-                                            (uint8_t)alert};
     uint8_t *slot = free_slot(conn);
 
+    if (conn->engine != TLS_ENGINE_NONE) {
+        return tls_engine_say(socket, conn, type, message, len);
+    }
     if (slot == NULL || tls_half_is_spent(&conn->sends)) {
         return false;
     }
-    add_slot(conn,
-             (uint32_t)tls_seal(&conn->sends, socket->config.crypto,
-                                TLS_TYPE_ALERT, message, TLS_ALERT_LEN, slot));
-    conn->has_goodbye = true;
+    add_slot(conn, (uint32_t)tls_seal(&conn->sends, socket->config.crypto, type,
+                                      message, len, slot));
     return true;
+}
+
+bool tls_conn_say_goodbye(struct tls_socket *socket, struct tls_conn *conn,
+                          enum tls_alert alert)
+{
+    const uint8_t message[TLS_ALERT_LEN] = {alert == TLS_ALERT_CLOSE ? 1 : 2,
+                                            (uint8_t)alert};
+
+    conn->has_goodbye =
+        tls_conn_say(socket, conn, TLS_TYPE_ALERT, message, TLS_ALERT_LEN);
+    return conn->has_goodbye;
 }
 
 /* ---- Records that come. */
@@ -183,11 +192,11 @@ static void skip_bytes(struct tls_conn *conn, uint32_t len)
 
 /* What the peer sent is not allowed.  NVMe/TCP learns that nothing more comes,
  * and closes. */
-static void refuse_record(struct tls_socket *socket, struct tls_conn *conn,
-                          enum tls_alert alert)
+void tls_conn_refuse(struct tls_socket *socket, struct tls_conn *conn,
+                     enum tls_alert alert)
 {
     socket->counters[TLS_COUNT_BAD]++;
-    if (!say_goodbye(socket, conn, alert)) {
+    if (!tls_conn_say_goodbye(socket, conn, alert)) {
         conn->wants_abort = true;
     }
     conn->has_fin = true;
@@ -239,7 +248,7 @@ static void take_alert(struct tls_socket *socket, struct tls_conn *conn,
     uint8_t what = conn->plain_ring[(conn->delivered + 1) % NVME_TCP_RING_LEN];
 
     if (len != TLS_ALERT_LEN) {
-        refuse_record(socket, conn, TLS_ALERT_DECODE);
+        tls_conn_refuse(socket, conn, TLS_ALERT_DECODE);
         return;
     }
     if (what != TLS_ALERT_CLOSE) {
@@ -249,6 +258,18 @@ static void take_alert(struct tls_socket *socket, struct tls_conn *conn,
     skip_bytes(conn, conn->received - conn->read);
 }
 
+static void take_handshake(struct tls_socket *socket, struct tls_conn *conn,
+                           uint32_t len)
+{
+    uint8_t message[8] = {0};
+
+    for (uint32_t i = 0; i < MIN(len, (uint32_t)sizeof(message)); i++) {
+        message[i] =
+            conn->plain_ring[(conn->delivered + i) % NVME_TCP_RING_LEN];
+    }
+    tls_update_take(socket, conn, message, len);
+}
+
 static void take_content(struct tls_socket *socket, struct tls_conn *conn,
                          uint32_t inner)
 {
@@ -256,11 +277,13 @@ static void take_content(struct tls_socket *socket, struct tls_conn *conn,
     uint32_t len = find_type(conn, inner, &type);
 
     if (len > TLS_PLAIN_MAX) {
-        refuse_record(socket, conn, TLS_ALERT_OVERFLOW);
+        tls_conn_refuse(socket, conn, TLS_ALERT_OVERFLOW);
     } else if (type == TLS_TYPE_ALERT) {
         take_alert(socket, conn, len);
+    } else if (type == TLS_TYPE_HANDSHAKE) {
+        take_handshake(socket, conn, len);
     } else if (type != TLS_TYPE_DATA) {
-        refuse_record(socket, conn, TLS_ALERT_UNEXPECTED); /* KeyUpdate */
+        tls_conn_refuse(socket, conn, TLS_ALERT_UNEXPECTED);
     } else if (len != 0) {
         conn->delivered += len;
         nvme_tcp_received(socket->config.nvme->config.tcp, conn->nvme, len);
@@ -287,7 +310,7 @@ static bool take_record(struct tls_socket *socket, struct tls_conn *conn)
         alert = TLS_ALERT_BAD_MAC;
     }
     if (alert != TLS_ALERT_NONE) {
-        refuse_record(socket, conn, alert);
+        tls_conn_refuse(socket, conn, alert);
         return true;
     }
     inner = header.len_bytes - (uint32_t)TLS_TAG_LEN;
@@ -300,7 +323,7 @@ static bool take_record(struct tls_socket *socket, struct tls_conn *conn)
         return false;
     }
     if (!open_record(socket, conn, bytes, inner)) {
-        refuse_record(socket, conn, TLS_ALERT_BAD_MAC);
+        tls_conn_refuse(socket, conn, TLS_ALERT_BAD_MAC);
         return true;
     }
     skip_bytes(conn, TLS_HEADER_LEN + (uint32_t)header.len_bytes);
@@ -312,12 +335,15 @@ static bool take_records(struct tls_socket *socket, struct tls_conn *conn)
 {
     bool any = false;
 
-    while (conn->state == TLS_CONN_OPEN && !conn->has_fin &&
-           !conn->wants_close && !conn->wants_abort &&
+    while (conn->state == TLS_CONN_OPEN && conn->engine == TLS_ENGINE_NONE &&
+           !conn->has_fin && !conn->wants_close && !conn->wants_abort &&
            socket->bytes_left != 0 && take_record(socket, conn)) {
         any = true;
     }
     /* What is left of a record that was cut off counts for nothing. */
+    if (conn->engine != TLS_ENGINE_NONE) {
+        return false;
+    }
     if (conn->got_fin && !any && socket->bytes_left != 0 &&
         NVME_TCP_RING_LEN - (conn->delivered - conn->credited) >=
             NVME_TCP_RING_LEN / 2 + TLS_CIPHER_MAX - TLS_PLAIN_MAX) {
@@ -328,11 +354,15 @@ static bool take_records(struct tls_socket *socket, struct tls_conn *conn)
 
 static void give_credit(struct tls_socket *socket, struct tls_conn *conn)
 {
+    if (conn->engine == TLS_ENGINE_ON) {
+        return;
+    }
     if (conn->wants_close || conn->has_fin || conn->state == TLS_CONN_ENDING) {
         skip_bytes(conn, conn->received - conn->read); /* nobody reads it */
     }
     if (conn->credit_due == 0 || conn->has_ended || conn->was_aborted ||
-        (conn->credit_due < CREDIT_MIN && conn->received != conn->read)) {
+        (conn->credit_due < CREDIT_MIN && conn->received != conn->read &&
+         conn->engine == TLS_ENGINE_NONE)) {
         return;
     }
     if (has_room(socket) &&
@@ -361,7 +391,8 @@ static bool is_all_given(struct tls_socket *socket, struct tls_conn *conn)
         if (conn->span_tail != conn->span_head) {
             return false;
         }
-        if (!conn->has_goodbye && !say_goodbye(socket, conn, TLS_ALERT_CLOSE)) {
+        if (!conn->has_goodbye &&
+            !tls_conn_say_goodbye(socket, conn, TLS_ALERT_CLOSE)) {
             return false;
         }
         (void)give_records(socket, conn);
@@ -403,10 +434,12 @@ bool tls_conn_step(struct tls_socket *socket, struct tls_conn *conn)
     }
     any |= take_records(socket, conn);
     tell_finished(socket, conn);
+    any |= tls_update_send(socket, conn);
     any |= make_records(socket, conn);
     drop_spans(socket, conn);
     any |= give_records(socket, conn);
     give_credit(socket, conn);
+    any |= tls_engine_step(socket, conn);
     any |= end_conn(socket, conn);
     if (socket->bytes_left == 0 || any) {
         conn->needs_step = true;

@@ -119,10 +119,17 @@ static void attach_nvme(struct tls_socket *socket, struct tls_conn *conn)
 
     conn->identity = server->identity;
     conn->key = server->key;
-    tls_half_init(&conn->receives, socket->config.crypto, hash,
-                  &server->from_client);
-    tls_half_init(&conn->sends, socket->config.crypto, hash,
-                  &server->from_server);
+    conn->hash = server->hash;
+    conn->from_client = server->from_client;
+    conn->from_server = server->from_server;
+    if (toe_record_contexts(socket->config.toe) != 0) {
+        conn->engine = TLS_ENGINE_WANTED;
+    } else {
+        tls_half_init(&conn->receives, socket->config.crypto, hash,
+                      &server->from_client);
+        tls_half_init(&conn->sends, socket->config.crypto, hash,
+                      &server->from_server);
+    }
     if (socket->open_count >= TLS_OPEN_MAX) {
         socket->counters[TLS_COUNT_REFUSED]++;
         tls_conn_end(socket, conn);

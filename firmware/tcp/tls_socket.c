@@ -57,6 +57,8 @@ static void free_conn(struct tls_socket *socket, struct tls_conn *conn)
     wipe_bytes(&conn->key, sizeof(conn->key));
     wipe_bytes(&conn->receives, sizeof(conn->receives));
     wipe_bytes(&conn->sends, sizeof(conn->sends));
+    wipe_bytes(&conn->from_client, sizeof(conn->from_client));
+    wipe_bytes(&conn->from_server, sizeof(conn->from_server));
     socket->used--;
 }
 
@@ -109,6 +111,9 @@ static bool socket_send(void *ctx, uint32_t id,
         return socket->config.plain.send(socket->config.plain.ctx, id, pieces,
                                          count);
     }
+    if (conn->engine != TLS_ENGINE_NONE && !conn->has_goodbye) {
+        return tls_engine_send(socket, conn, pieces, count);
+    }
     if (conn->has_ended || (uint16_t)(conn->span_head - conn->span_tail) >
                                NVME_TCP_SPANS - count) {
         return false;
@@ -132,6 +137,10 @@ static bool socket_credit(void *ctx, uint32_t id, uint32_t len_bytes)
         return socket->config.plain.credit(socket->config.plain.ctx, id,
                                            len_bytes);
     }
+    if (conn->engine == TLS_ENGINE_ON) {
+        return socket->config.plain.credit(socket->config.plain.ctx, id,
+                                           len_bytes);
+    }
     conn->credited += len_bytes;
     want_step(socket, conn);
     return true;
@@ -145,7 +154,11 @@ static bool socket_close(void *ctx, uint32_t id)
     if (conn == NULL) {
         return socket->config.plain.close(socket->config.plain.ctx, id);
     }
+    if (conn->engine == TLS_ENGINE_ON) {
+        return tls_engine_close(socket, conn);
+    }
     conn->wants_close = true;
+    conn->wants_abort |= conn->engine == TLS_ENGINE_WANTED;
     want_step(socket, conn);
     return true;
 }
@@ -168,7 +181,7 @@ static bool socket_abort(void *ctx, uint32_t id)
 static bool release_conn(struct tls_socket *socket, struct tls_conn *conn)
 {
     if (!conn->has_ended || conn->has_close || conn->has_abort ||
-        conn->sent != conn->given ||
+        conn->sent != conn->given || conn->records_out != 0 ||
         toe_room(socket->config.toe) <= socket->config.commands_left ||
         !toe_release(socket->config.toe, conn->tid)) {
         return false;
@@ -187,14 +200,15 @@ static bool socket_release(void *ctx, uint32_t id)
                : release_conn(socket, conn);
 }
 
-/* The engine cannot follow the bytes in records. */
+/* The engine cannot follow the bytes in records that the firmware opens. */
 static bool socket_follow(void *ctx, uint32_t id, uint32_t received,
                           bool has_header_digest, bool has_data_digest)
 {
     struct tls_socket *socket = ctx;
     const struct nvme_tcp_socket *plain = &socket->config.plain;
+    const struct tls_conn *conn = conn_of(socket, id);
 
-    return conn_of(socket, id) == NULL &&
+    return (conn == NULL || conn->engine == TLS_ENGINE_ON) &&
            plain->follow(plain->ctx, id, received, has_header_digest,
                          has_data_digest);
 }
@@ -428,6 +442,7 @@ static void take_fin(struct tls_socket *socket, struct tls_conn *conn)
 {
     if (conn->state == TLS_CONN_OPEN) {
         conn->got_fin = true;
+        conn->has_fin |= conn->engine == TLS_ENGINE_ON;
     } else if (conn->state != TLS_CONN_ENDING) {
         tls_conn_end(socket, conn);
     }
@@ -436,6 +451,10 @@ static void take_fin(struct tls_socket *socket, struct tls_conn *conn)
 static void take_conn_entry(struct tls_socket *socket, struct tls_conn *conn,
                             const struct toe_entry *entry)
 {
+    conn->needs_step = true;
+    if (tls_engine_take(socket, conn, entry)) {
+        return;
+    }
     switch ((enum toe_kind)entry->kind) {
     case TOE_KIND_ESTABLISHED:
         take_open(socket, conn);
@@ -460,6 +479,7 @@ static void take_conn_entry(struct tls_socket *socket, struct tls_conn *conn,
         take_end(socket, conn);
         break;
     case TOE_KIND_ASKED:
+    case TOE_KIND_RECORD:
         break;
     }
     conn->needs_step = conn->state != TLS_CONN_FREE;

@@ -53,6 +53,13 @@ enum tls_conn_state {
     TLS_CONN_STATES
 };
 
+/* Who opens and seals the records of a connection. */
+enum tls_engine_use {
+    TLS_ENGINE_NONE,   /* The firmware. */
+    TLS_ENGINE_WANTED, /* The engine, as soon as it has taken the keys. */
+    TLS_ENGINE_ON,     /* The engine. */
+};
+
 struct tls_span {
     const uint8_t *data;
     uint32_t len_bytes;
@@ -89,6 +96,14 @@ struct tls_conn {
     uint16_t made, given, sent; /* counts of records in slots */
     uint16_t slot_len[TLS_TX_SLOTS];
     struct tls_half receives, sends;
+
+    uint8_t hash;      /* enum auth_hash: of the cipher suite */
+    bool wants_update; /* the peer wants another key from us, too */
+    struct tls_secret from_client, from_server; /* traffic secrets */
+
+    uint8_t engine;      /* enum tls_engine_use; if it is ON: */
+    uint8_t nvme_sends;  /* of NVMe/TCP that the engine has */
+    uint8_t records_out; /* alerts and KeyUpdates that it has */
 };
 
 /* Since power-on. */
@@ -181,6 +196,54 @@ bool tls_conn_step(struct tls_socket *socket, struct tls_conn *conn);
 /** Put a record that is ready into a slot.  @return false: none is free */
 MUST_USE bool tls_conn_put(struct tls_conn *conn, const uint8_t *record,
                            uint16_t len_bytes);
+
+/** What the peer sent is not allowed: say so, and let NVMe/TCP close. */
+void tls_conn_refuse(struct tls_socket *socket, struct tls_conn *conn,
+                     enum tls_alert alert);
+
+/** Send a record that has no data.  @return false: not now */
+MUST_USE bool tls_conn_say(struct tls_socket *socket, struct tls_conn *conn,
+                           enum tls_type type, const uint8_t *message,
+                           uint32_t len);
+
+/** Send an alert, which is the last record: close_notify, or what was wrong.
+ * @return false: not now */
+MUST_USE bool tls_conn_say_goodbye(struct tls_socket *socket,
+                                   struct tls_conn *conn, enum tls_alert alert);
+
+/* ---- tls_update.c: KeyUpdate. */
+
+/** Take a message of the handshake's type. */
+void tls_update_take(struct tls_socket *socket, struct tls_conn *conn,
+                     const uint8_t *message, uint32_t len);
+
+/** Answer one.  @return whether anything was done */
+bool tls_update_send(struct tls_socket *socket, struct tls_conn *conn);
+
+/* ---- tls_engine.c: connections whose records the engine opens and seals. */
+
+enum { TLS_ENGINE_COOKIE = 1 }; /* of alerts and KeyUpdates; others have 0 */
+
+/** @return whether anything was done */
+bool tls_engine_step(struct tls_socket *socket, struct tls_conn *conn);
+
+/** As tls_conn_say(). */
+MUST_USE bool tls_engine_say(struct tls_socket *socket, struct tls_conn *conn,
+                             enum tls_type type, const uint8_t *message,
+                             uint32_t len);
+
+/** Let it have the key of a secret.  @return false: not now, or it has ended */
+MUST_USE bool tls_engine_set_key(struct tls_socket *socket,
+                                 const struct tls_conn *conn, bool receives);
+
+/** As the functions of the seam. */
+bool tls_engine_send(struct tls_socket *socket, struct tls_conn *conn,
+                     const struct nvme_tcp_piece *pieces, uint8_t count);
+bool tls_engine_close(struct tls_socket *socket, struct tls_conn *conn);
+
+/** @return whether the entry was one that only such connections have */
+bool tls_engine_take(struct tls_socket *socket, struct tls_conn *conn,
+                     const struct toe_entry *entry);
 
 /* ---- tls_socket.c, for tls_conn.c. */
 

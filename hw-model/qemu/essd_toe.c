@@ -126,6 +126,7 @@ static void essd_toe_realize(DeviceState *dev, Error **errp)
     struct hw_toe_config config = {
         .ports = {s->toe.sinks[0], s->toe.sinks[1]},
         .trace = s->mgmt ? essd_mgmt_trace(s->mgmt) : NULL,
+        .aead = &record_gcm,
     };
     struct rdma_streams streams;
 

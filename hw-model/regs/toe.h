@@ -17,6 +17,9 @@ REG32(TOE_LIMITS, 0x004)             /* ro */
     FIELD(TOE_LIMITS, CONNECTIONS, 0, 16)    /* 1024 */
     FIELD(TOE_LIMITS, LISTENERS, 16, 8)      /* 16 */
     FIELD(TOE_LIMITS, SENDS, 24, 8)          /* 16, of a connection */
+REG32(TOE_RECORDS, 0x008)            /* ro */
+    FIELD(TOE_RECORDS, CONTEXTS, 0, 16)      /* connections with keys for
+                                              * records of TLS; 0: none */
 REG32(TOE_CTRL, 0x010)               /* rw, reset 0 */
     FIELD(TOE_CTRL, ENABLE, 0, 1)            /* 0: every frame is dropped */
     FIELD(TOE_CTRL, RESET, 31, 1)            /* self-clearing */
@@ -56,6 +59,8 @@ enum {
     TOE_MTU_MAX = 9000,
     TOE_RING_LOG2_MIN = 12,
     TOE_RING_LOG2_MAX = 20,
+    TOE_RECORD_CONTEXTS = 64,
+    TOE_RECORD_RING_LOG2_MAX = 16, /* of a connection with keys */
 };
 
 /* Counters: 64 bits each, low word first, read-only, cleared by reset. */
@@ -95,6 +100,8 @@ enum {                            /* LADDR_SET; TID is the index, 0..15 */
 };
 enum {                            /* SEND; piece n at TOE_PLACE_PIECE + 16n */
     TOE_SEND_MORE = 10,           /* u8: pieces besides the first one, 0..2 */
+    TOE_SEND_RECORD = 11,         /* u8: type of the record, 21 or 22, of a
+                                   * connection with a key; 0: data */
 };
 enum {                            /* FOLLOW; LENGTH: bytes not given back */
     TOE_FOLLOW_FLAGS = 16,        /* u8: enum toe_follow_flags */
@@ -115,6 +122,19 @@ enum {                            /* PLACE; no COOKIE */
     TOE_PIECES_MAX = 3,           /* of one PLACE or SEND */
     TOE_PLACE_PIECES = 8,         /* of one TTAG */
     TOE_PLACES = 4096,            /* TTAGs of all connections */
+};
+enum {                            /* KEY; no COOKIE */
+    TOE_KEY_SEQUENCE = 0,         /* u64: number of the first record */
+    TOE_KEY_FLAGS = 10,           /* u8: enum toe_key_flags */
+    TOE_KEY_LENGTH = 11,          /* u8: 16 or 32 */
+    TOE_KEY_BYTES = 16,           /* the key */
+    TOE_KEY_MAX = 32,
+    TOE_KEY_IV = 48,              /* 12 bytes */
+    TOE_KEY_IV_LEN = 12,
+    TOE_KEY_HELD = 60,            /* u32: bytes not given back */
+};
+enum toe_key_flags {
+    TOE_KEY_RECEIVES = 1,         /* for what is received; 0: for what is sent */
 };
 enum toe_opcode {
     TOE_CMD_NOP = 0,
@@ -151,6 +171,9 @@ enum toe_opcode {
     TOE_CMD_PLACE = 15,           /* says where the data of the R2T with this tag
                                    * go.  Further commands with the same tag add
                                    * pieces */
+    TOE_CMD_KEY = 16,             /* opens received records of TLS 1.3, or seals
+                                   * what is sent, from the next byte on.  The
+                                   * engine wipes the key in the command */
     TOE_OPCODES,
 };
 /* Of a command that is not OK, nothing has happened. */
@@ -176,6 +199,7 @@ enum toe_status {
                                    * RING: the connection has ended; its ENDED is
                                    * in the ring */
     TOE_LOST_WORD = 9,            /* bytes to send have a memory error */
+    TOE_BAD_RECORD = 10,          /* in an entry RECORD: see there */
 };
 
 /* ---- Entries of the completion ring: regs/queue.h, and these fields. */
@@ -226,6 +250,12 @@ enum toe_kind {
      * not reported before are flushed, unless both sides have closed.  VALUE is
      * enum toe_end. */
     TOE_KIND_ENDED = 8,
+    /* Event: a record has come that has no data, or that is not allowed.  OK:
+     * PORT is its type, VALUE the length of its content, COOKIE the first eight
+     * bytes of that; the engine opens no further record before KEY.
+     * BAD_RECORD: VALUE is the alert of RFC 8446 that is to be sent; the engine
+     * drops all that follows. */
+    TOE_KIND_RECORD = 9,
 };
 enum toe_end {
     TOE_END_CLOSED = 0,           /* both sides have closed */
@@ -300,6 +330,7 @@ enum toe_tcb_flags {
     TOE_TCB_IS_RECOVERING = 8,
     TOE_TCB_IS_RDMA = 16,         /* belongs to a queue pair */
     TOE_TCB_IS_FOLLOWED = 32,     /* its PDUs are followed */
+    TOE_TCB_HAS_KEYS = 64,        /* its records are opened and sealed */
 };
 /* clang-format on */
 

@@ -11,6 +11,7 @@ _Static_assert((int)HW_TOE_SLOTS == (int)TOE_SLOTS &&
                    (int)HW_TOE_SENDS == (int)TOE_SENDS &&
                    (int)HW_TOE_SEND_PIECES == (int)TOE_PIECES_MAX &&
                    (int)HW_TOE_LADDRS == (int)TOE_LADDRS &&
+                   (int)HW_TOE_TLS == (int)TOE_RECORD_CONTEXTS &&
                    (int)HW_TOE_SECRET_WORDS == (int)TOE_SECRET_WORDS &&
                    (int)HW_TOE_COUNTERS == (int)TOE_COUNTERS &&
                    (int)HW_TOE_IDS == (int)TCP_CONNECTIONS_MAX +
@@ -51,12 +52,18 @@ static struct tcp_config tcp_settings(const struct hw_toe_state *state)
     return config;
 }
 
-size_t hw_toe_memory_bytes(void)
+/* Memory of net/tcp, behind which the records' is. */
+static size_t tcp_memory_bytes(void)
 {
     struct tcp_config config = tcp_config_default();
 
     config.pages = PAGES;
-    return USER_BYTES + tcp_bytes(&config);
+    return (USER_BYTES + tcp_bytes(&config) + 15) / 16 * 16;
+}
+
+size_t hw_toe_memory_bytes(void)
+{
+    return tcp_memory_bytes() + HW_TOE_TLS * sizeof(struct hw_toe_tls);
 }
 
 static void set_timer(struct hw_toe *toe)
@@ -82,7 +89,7 @@ static void start_engine(struct hw_toe *toe)
 {
     struct tcp_config config = tcp_settings(&toe->state);
 
-    memset(toe->memory, 0, hw_toe_memory_bytes());
+    memset(toe->memory, 0, tcp_memory_bytes());
     memset(toe->slot_of, 0xff, sizeof(toe->slot_of));
     toe->unslotted = TCP_NO_ID;
     toe->has_lost = false;
@@ -182,6 +189,8 @@ uint32_t hw_toe_read(struct hw_toe *toe, uint32_t offset)
         return FIELD_SET(0, TOE_LIMITS, CONNECTIONS, TOE_CONNECTIONS) |
                FIELD_SET(0, TOE_LIMITS, LISTENERS, TOE_LISTENERS) |
                FIELD_SET(0, TOE_LIMITS, SENDS, TOE_SENDS);
+    case A_TOE_RECORDS:
+        return toe->aead != NULL ? TOE_RECORD_CONTEXTS : 0;
     case A_TOE_CTRL:
         return s->ctrl;
     case A_TOE_CONFIG:
@@ -358,6 +367,7 @@ static void reset_state(struct hw_toe *toe)
 
     memset(state, 0, sizeof(*state));
     hw_toe_follow_reset(toe);
+    hw_toe_tls_reset(toe);
     memset(toe->rdma_due, 0, sizeof(toe->rdma_due));
     toe->has_rdma_due = false;
     state->config = FIELD_SET(0, TOE_CONFIG, MTU, MTU_RESET) |
@@ -383,8 +393,12 @@ void hw_toe_init(struct hw_toe *toe, const struct hw_toe_config *config)
     memcpy(toe->sinks, config->ports, sizeof(toe->sinks));
     toe->memory = config->memory;
     toe->trace = config->trace != NULL ? config->trace : &trace_off;
+    toe->aead = config->aead;
     toe->rdma = config->rdma;
     toe->user = config->memory;
+    toe->tls =
+        (struct hw_toe_tls *)((uint8_t *)toe->memory + tcp_memory_bytes());
+    memset(toe->tls_of, 0, sizeof(toe->tls_of));
     toe->busy = false;
     reset_state(toe);
 }
@@ -396,6 +410,19 @@ static bool is_truth_value(const bool *loaded)
 
     memcpy(&value, loaded, sizeof(value));
     return value <= 1;
+}
+
+static bool sends_are_valid(const struct hw_toe_conn *conn)
+{
+    for (unsigned int i = 0; i < HW_TOE_SENDS; i++) {
+        if (!is_truth_value(&conn->sends[i].is_tls) ||
+            !is_truth_value(&conn->sends[i].is_sealed)) {
+            return false;
+        }
+    }
+    return conn->send_first < HW_TOE_SENDS &&
+           conn->send_count <= HW_TOE_SENDS &&
+           conn->sends_done <= conn->send_count;
 }
 
 static bool conn_is_valid(const struct hw_toe_conn *conn)
@@ -413,10 +440,7 @@ static bool conn_is_valid(const struct hw_toe_conn *conn)
            is_truth_value(&conn->is_closed) &&
            is_truth_value(&conn->is_finished) &&
            is_truth_value(&conn->tell_finished) && conn->path < HW_TOE_PATHS &&
-           conn->send_first < HW_TOE_SENDS &&
-           conn->send_count <= HW_TOE_SENDS &&
-           conn->sends_done <= conn->send_count &&
-           conn->reported <= conn->received &&
+           sends_are_valid(conn) && conn->reported <= conn->received &&
            conn->credited <= conn->reported &&
            conn->received - conn->credited <= UINT64_C(1) << TOE_RING_LOG2_MAX;
 }
@@ -544,6 +568,7 @@ bool hw_toe_state_loaded(struct hw_toe *toe)
     }
     forget_ids(toe);
     hw_toe_follow_reset(toe);
+    hw_toe_tls_reset(toe);
     if (FIELD_GET(toe->state.ctrl, TOE_CTRL, ENABLE)) {
         start_engine(toe);
         hw_toe_listen_again(toe);

@@ -19,6 +19,7 @@
 #include "hw-model/core/env.h"
 #include "hw-model/core/frame.h"
 #include "hw-model/toe/pdu_follow.h"
+#include "hw-model/toe/records.h"
 #include "lib/trace.h"
 #include "net/verbs/stream.h"
 #include "net/wire/eth.h"
@@ -38,6 +39,7 @@ enum {
     HW_TOE_ORPHANS = 2 * HW_TOE_SLOTS, /* of two loads shortly one after the
                                         * other */
     HW_TOE_IDS = 1024 + 64 + 256,      /* of net/tcp, by their low halves */
+    HW_TOE_TLS = 64,                   /* connections with keys */
 };
 
 struct tcp; /* net/tcp/tcp.h, which has a name of the C library's */
@@ -59,6 +61,9 @@ struct hw_toe_send {
     uint64_t cookie;
     uint32_t len_bytes; /* of all pieces */
     uint8_t count;      /* pieces */
+    bool is_tls;        /* it goes into records */
+    bool is_sealed;     /* all of it is in records */
+    uint8_t record;     /* their type */
     struct hw_toe_piece {
         uint64_t addr;
         uint32_t len_bytes;
@@ -104,6 +109,26 @@ struct hw_toe_conn {
     uint64_t rdma_bytes; /* that the queue pair has announced after these */
 };
 
+/* The records of a connection.  None is saved, since no connection is. */
+struct hw_toe_tls {
+    uint64_t tx_base;    /* where its first record begins in what is sent */
+    uint32_t send_done;  /* bytes of the first unsealed SEND in records */
+    bool note_due;       /* RECORD is to be reported */
+    bool close_waits;    /* for bytes that are not in records */
+    bool finished_waits; /* for records behind the one at which it is held */
+    /* A key that follows SENDs which are not sealed yet. */
+    struct hw_toe_tls_next {
+        bool is_there;
+        uint8_t after; /* such SENDs */
+        uint8_t len_bytes;
+        uint8_t bytes[RECORD_KEY_MAX];
+        uint8_t iv[RECORD_IV_LEN];
+        uint64_t sequence;
+    } next;
+    struct records_rx rx;
+    struct records_tx tx;
+};
+
 /* The peer of a connection that was not loaded. */
 struct hw_toe_orphan {
     struct ip_addr local, remote;
@@ -146,6 +171,7 @@ struct hw_toe_config {
     struct frame_sink ports[HW_TOE_PORTS]; /* sinks for sent frames; copied */
     void *memory;              /* hw_toe_memory_bytes(), aligned to 16 bytes */
     const struct trace *trace; /* outlives the engine; NULL: no tracing */
+    const struct record_aead *aead; /* likewise; NULL: no keys are taken */
     /* The RNIC, which has the queue pairs of RDMA over TCP; copied. */
     struct rdma_stream_user rdma; /* all NULL: there is none */
 };
@@ -155,6 +181,7 @@ struct hw_toe {
     struct frame_sink sinks[HW_TOE_PORTS];
     void *memory;
     const struct trace *trace;
+    const struct record_aead *aead;
     struct rdma_stream_user rdma;
     struct tcp_user *user; /* this and the next one are in `memory` */
     struct tcp *tcp;       /* NULL while the engine is off */
@@ -184,6 +211,9 @@ struct hw_toe {
         uint64_t reported_us;
     } follows[HW_TOE_SLOTS];
     struct pdu_places places;
+    struct hw_toe_tls *tls;       /* HW_TOE_TLS of them, in `memory` */
+    uint8_t tls_of[HW_TOE_SLOTS]; /* 0: none; else its number plus 1 */
+    uint8_t record[RECORD_HEADER_LEN + RECORD_PLAIN_MAX + RECORD_OVERHEAD];
     uint16_t orphan_next;
     uint8_t orphan_round;
     uint64_t orphan_due_us; /* when the next ones are asked */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "hw-model/core/dev_queue_rings.h"
+#include "lib/wipe.h"
 
 typedef enum toe_status command_run(struct hw_toe *toe, const uint8_t *cmd,
                                     uint64_t now_us);
@@ -151,8 +152,11 @@ static enum toe_status read_send(const struct hw_toe *toe, const uint8_t *cmd,
 {
     *send = (struct hw_toe_send){
         .cookie = get_le64(cmd + TOE_CMD_COOKIE),
+        .record = cmd[TOE_SEND_RECORD],
     };
-    if (cmd[TOE_SEND_MORE] >= HW_TOE_SEND_PIECES) {
+    if (cmd[TOE_SEND_MORE] >= HW_TOE_SEND_PIECES ||
+        (send->record != 0 && send->record != RECORD_ALERT &&
+         send->record != RECORD_HANDSHAKE)) {
         return TOE_BAD_ARGUMENT;
     }
     while (send->count <= cmd[TOE_SEND_MORE]) {
@@ -171,7 +175,9 @@ static enum toe_status read_send(const struct hw_toe *toe, const uint8_t *cmd,
             return TOE_BAD_ADDRESS;
         }
     }
-    return TOE_OK;
+    return send->record != 0 && send->len_bytes > RECORD_PLAIN_MAX
+               ? TOE_BAD_ARGUMENT
+               : TOE_OK;
 }
 
 /* A SEND to a connection that has ended is completed like the others. */
@@ -193,6 +199,10 @@ static enum toe_status run_send(struct hw_toe *toe, const uint8_t *cmd,
     if (status != TOE_OK) {
         return status;
     }
+    send.is_tls = hw_toe_tls_sends(toe, conn);
+    if (send.record != 0 && !send.is_tls && conn->state == TOE_SLOT_OPEN) {
+        return TOE_BAD_STATE;
+    }
     if (conn->send_count == HW_TOE_SENDS) {
         return TOE_NO_ROOM;
     }
@@ -201,6 +211,10 @@ static enum toe_status run_send(struct hw_toe *toe, const uint8_t *cmd,
         hw_toe_conn_due(toe, conn);
     } else if (conn->is_deaf) {
         hw_toe_want_abort(toe, conn); /* which completes it */
+        return TOE_OK;
+    } else if (send.is_tls) {
+        hw_toe_follow_send(toe, conn, &send);
+        hw_toe_tls_settle(toe, conn);
         return TOE_OK;
     } else if (!tcp_send(toe->tcp, conn->id, send.len_bytes, now_us)) {
         conn->send_count--;
@@ -253,7 +267,7 @@ static enum toe_status run_close(struct hw_toe *toe, const uint8_t *cmd,
     hw_toe_follow_close(toe, conn);
     if (conn->state == TOE_SLOT_ENDED) {
         hw_toe_conn_due(toe, conn);
-    } else {
+    } else if (!hw_toe_tls_close(toe, conn)) {
         tcp_close(toe->tcp, conn->id, now_us);
     }
     return TOE_OK;
@@ -369,6 +383,13 @@ static enum toe_status run_place(struct hw_toe *toe, const uint8_t *cmd,
     return hw_toe_place_run(toe, conn_find(toe, cmd), cmd);
 }
 
+static enum toe_status run_key(struct hw_toe *toe, const uint8_t *cmd,
+                               uint64_t now_us)
+{
+    (void)now_us;
+    return hw_toe_key_run(toe, conn_find(toe, cmd), cmd);
+}
+
 /* ---- Own addresses. */
 
 static enum toe_status run_laddr_set(struct hw_toe *toe, const uint8_t *cmd,
@@ -465,6 +486,7 @@ static void take_command(struct hw_toe *toe, uint64_t now_us)
         [TOE_CMD_RING] = run_ring,
         [TOE_CMD_FOLLOW] = run_follow,
         [TOE_CMD_PLACE] = run_place,
+        [TOE_CMD_KEY] = run_key,
     };
     struct dev_queue *queue = &toe->state.queue;
     uint64_t addr = queue->cmd_addr +
@@ -478,6 +500,10 @@ static void take_command(struct hw_toe *toe, uint64_t now_us)
         status = cmd[TOE_CMD_OPCODE] < TOE_OPCODES
                      ? runs[cmd[TOE_CMD_OPCODE]](toe, cmd, now_us)
                      : TOE_BAD_OPCODE;
+        if (cmd[TOE_CMD_OPCODE] == TOE_CMD_KEY) {
+            wipe_bytes(slot + TOE_KEY_BYTES, TOE_CMD_LEN - TOE_KEY_BYTES);
+            wipe_bytes(cmd + TOE_KEY_BYTES, TOE_CMD_LEN - TOE_KEY_BYTES);
+        }
         __atomic_store_n(slot + TOE_CMD_STATUS, (uint8_t)status,
                          __ATOMIC_RELEASE);
     } else {

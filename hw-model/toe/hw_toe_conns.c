@@ -44,6 +44,7 @@ void hw_toe_conn_end(struct hw_toe *toe, struct hw_toe_conn *conn,
 {
     conn_rename(toe, conn, TCP_NO_ID);
     hw_toe_follow_end(toe, conn);
+    hw_toe_tls_end(toe, conn);
     conn->state = TOE_SLOT_ENDED;
     conn->rst_lost |= conn->abort_due && end == TOE_END_STOPPED;
     conn->abort_due = false;
@@ -133,21 +134,19 @@ static void note_established(void *ctx, uint32_t id, uint32_t asked)
     }
 }
 
-/* Put bytes into the receive ring, where they may wrap. */
-static void take_bytes(void *ctx, uint32_t id, const uint8_t *data,
-                       uint32_t len)
+/* In the ring, they may wrap. */
+void hw_toe_put_bytes(struct hw_toe *toe, struct hw_toe_conn *conn,
+                      const uint8_t *data, uint32_t len)
 {
-    struct hw_toe *toe = ctx;
-    struct hw_toe_conn *conn = hw_toe_conn_of(toe, id);
     uint32_t size = hw_toe_ring_bytes(toe);
 
-    if (conn != NULL && !conn->is_lost && hw_toe_is_followed(toe, conn)) {
+    if (!conn->is_lost && hw_toe_is_followed(toe, conn)) {
         uint32_t taken = hw_toe_follow_take(toe, conn, data, len);
 
         data += taken;
         len -= taken;
     }
-    while (conn != NULL && !conn->is_lost && len != 0) {
+    while (!conn->is_lost && len != 0) {
         uint32_t at = (uint32_t)conn->received & (size - 1);
         uint32_t part = MIN(len, size - at);
         uint8_t *to = toe->env.dma_write(toe->env.ctx, conn->ring + at, part);
@@ -165,6 +164,22 @@ static void take_bytes(void *ctx, uint32_t id, const uint8_t *data,
         } else {
             hw_toe_conn_due(toe, conn);
         }
+    }
+}
+
+static void take_bytes(void *ctx, uint32_t id, const uint8_t *data,
+                       uint32_t len)
+{
+    struct hw_toe *toe = ctx;
+    struct hw_toe_conn *conn = hw_toe_conn_of(toe, id);
+
+    if (conn == NULL || conn->is_lost) {
+        return;
+    }
+    if (hw_toe_tls_receives(toe, conn)) {
+        hw_toe_tls_take(toe, conn, data, len);
+    } else {
+        hw_toe_put_bytes(toe, conn, data, len);
     }
 }
 
@@ -221,13 +236,17 @@ static unsigned int find_bytes(void *ctx, uint32_t id, uint64_t offset,
     if (conn == NULL || conn->is_lost || offset < conn->send_offset) {
         return 0;
     }
+    if (offset >= conn->send_end && hw_toe_tls_sends(toe, conn)) {
+        return hw_toe_tls_fetch(toe, conn, offset, len, pieces);
+    }
     if (offset >= conn->send_end) {
         return hw_toe_rdma_fetch(toe, conn, offset - conn->send_end, len,
                                  pieces);
     }
     wanted.begin = conn->send_offset;
-    for (unsigned int i = 0; i < conn->send_count && wanted.len_bytes != 0 &&
-                             wanted.count < TCP_PIECES_MAX;
+    for (unsigned int i = 0;
+         i < conn->send_count && wanted.len_bytes != 0 &&
+         wanted.count < TCP_PIECES_MAX && !hw_toe_send_at(conn, i)->is_tls;
          i++) {
         if (!find_sent(toe, hw_toe_send_at(conn, i), &wanted)) {
             hw_toe_conn_lose(toe, conn);
@@ -251,7 +270,7 @@ static void note_finished(void *ctx, uint32_t id)
 
     if (conn != NULL) {
         conn->is_finished = true;
-        conn->finished_due = true;
+        conn->finished_due = hw_toe_tls_finished(toe, conn);
         hw_toe_conn_due(toe, conn);
         if (conn->is_rdma) {
             conn->tell_finished = true;
@@ -277,13 +296,15 @@ static void note_acked(void *ctx, uint32_t id, uint32_t len)
                         (uint32_t)(conn->acked - before));
     }
     end = conn->send_offset;
-    for (unsigned int i = 0; i < conn->send_count; i++) {
+    for (unsigned int i = 0;
+         i < conn->send_count && !hw_toe_send_at(conn, i)->is_tls; i++) {
         end += hw_toe_send_at(conn, i)->len_bytes;
         if (end <= MIN(conn->acked, conn->send_end) && i >= conn->sends_done) {
             conn->sends_done = (uint8_t)(i + 1);
             hw_toe_conn_due(toe, conn);
         }
     }
+    hw_toe_tls_acked(toe, conn);
 }
 
 static struct tcp_ends ends_of(const struct hw_toe_conn *conn)

@@ -74,6 +74,27 @@ static bool report_opening(struct hw_toe *toe, const uint8_t *page,
     return true;
 }
 
+/* A record that has no data, or is not allowed. */
+static bool report_record(struct hw_toe *toe, const uint8_t *page,
+                          struct hw_toe_conn *conn)
+{
+    struct hw_toe_tls *tls = hw_toe_tls_of(toe, conn);
+    struct entry entry = {.kind = TOE_KIND_RECORD, .status = TOE_BAD_RECORD};
+
+    if (tls == NULL || !tls->note_due) {
+        return true;
+    }
+    entry.value = tls->rx.alert;
+    if (tls->rx.alert == RECORD_FINE) {
+        entry.status = TOE_OK;
+        entry.port = tls->rx.note.type;
+        entry.value = tls->rx.note.len_bytes;
+        entry.cookie = get_le64(tls->rx.note.head);
+    }
+    tls->note_due = !put_entry(toe, page, conn, &entry);
+    return !tls->note_due;
+}
+
 static bool report_received(struct hw_toe *toe, const uint8_t *page,
                             struct hw_toe_conn *conn)
 {
@@ -96,6 +117,9 @@ static bool report_received(struct hw_toe *toe, const uint8_t *page,
         follow->has_progress = false;
         follow->begun = (uint8_t)data.port;
         follow->reported_us = hw_toe_now_us(toe);
+    }
+    if (!report_record(toe, page, conn)) {
+        return false;
     }
     if (conn->finished_due) {
         if (!put_entry(toe, page, conn, &finished)) {
@@ -124,7 +148,9 @@ static bool report_sends(struct hw_toe *toe, const uint8_t *page,
         if (!put_entry(toe, page, conn, &sent)) {
             return false;
         }
-        conn->send_offset += send->len_bytes;
+        if (!send->is_tls) {
+            conn->send_offset += send->len_bytes;
+        }
         conn->send_first = (uint8_t)((conn->send_first + 1) % HW_TOE_SENDS);
         conn->send_count--;
         if (conn->sends_done != 0) {

@@ -203,7 +203,7 @@ enum toe_status hw_toe_follow_run(struct hw_toe *toe, struct hw_toe_conn *conn,
         return TOE_BAD_ARGUMENT;
     }
     follow = hw_toe_follow_of(toe, conn);
-    *follow = (struct hw_toe_follow){0};
+    *follow = (struct hw_toe_follow){.absent = follow->absent};
     pdu_follow_begin(&follow->stream, flags & TOE_FOLLOW_HEADER_DIGEST,
                      flags & TOE_FOLLOW_DATA_DIGEST);
     /* The mark where following stops is no byte of the peer's: its room is kept

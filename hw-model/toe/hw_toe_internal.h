@@ -64,6 +64,10 @@ struct tcp_user hw_toe_user(struct hw_toe *toe);
 /* Do what the functions above could not do inside of net/tcp. */
 void hw_toe_settle(struct hw_toe *toe);
 
+/* Put bytes of the content into the receive ring, or to their places. */
+void hw_toe_put_bytes(struct hw_toe *toe, struct hw_toe_conn *conn,
+                      const uint8_t *data, uint32_t len);
+
 /* End a connection with a RST: see the next one. */
 void hw_toe_want_abort(struct hw_toe *toe, struct hw_toe_conn *conn);
 
@@ -151,6 +155,52 @@ static inline bool hw_toe_is_followed(struct hw_toe *toe,
 {
     return pdu_follow_is_on(&hw_toe_follow_of(toe, conn)->stream);
 }
+
+/* ---- tls.c: connections whose records the engine opens and seals. */
+
+/* @return NULL: it has no keys */
+static inline struct hw_toe_tls *hw_toe_tls_of(struct hw_toe *toe,
+                                               const struct hw_toe_conn *conn)
+{
+    uint8_t number = toe->tls_of[hw_toe_slot(toe, conn)];
+
+    return number != 0 ? &toe->tls[number - 1] : NULL;
+}
+
+/* Forget all keys. */
+void hw_toe_tls_reset(struct hw_toe *toe);
+
+/* The connection has ended: forget its keys. */
+void hw_toe_tls_end(struct hw_toe *toe, const struct hw_toe_conn *conn);
+
+/* Carry out the command.  @param conn  NULL: none has this TID */
+enum toe_status hw_toe_key_run(struct hw_toe *toe, struct hw_toe_conn *conn,
+                               const uint8_t *cmd);
+
+/* Whether received bytes, or bytes of SENDs, belong to records. */
+bool hw_toe_tls_receives(struct hw_toe *toe, const struct hw_toe_conn *conn);
+bool hw_toe_tls_sends(struct hw_toe *toe, const struct hw_toe_conn *conn);
+
+/* Take bytes that have come. */
+void hw_toe_tls_take(struct hw_toe *toe, struct hw_toe_conn *conn,
+                     const uint8_t *data, uint32_t len);
+
+/* The peer sends nothing more.  @return whether that may be reported now */
+bool hw_toe_tls_finished(struct hw_toe *toe, const struct hw_toe_conn *conn);
+
+/* Make records of SENDs, as far as there is room. */
+void hw_toe_tls_settle(struct hw_toe *toe, struct hw_toe_conn *conn);
+
+/* Send a FIN after all records.  @return false: at once, there is nothing */
+bool hw_toe_tls_close(struct hw_toe *toe, const struct hw_toe_conn *conn);
+
+/* Sealed bytes.  @return as tcp_user.fetch */
+unsigned int hw_toe_tls_fetch(struct hw_toe *toe,
+                              const struct hw_toe_conn *conn, uint64_t offset,
+                              uint32_t len, struct tcp_piece *pieces);
+
+/* The peer has acknowledged conn->acked bytes. */
+void hw_toe_tls_acked(struct hw_toe *toe, const struct hw_toe_conn *conn);
 
 /* ---- command.c */
 

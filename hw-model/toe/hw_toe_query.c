@@ -81,6 +81,9 @@ static void put_conn(const struct hw_toe *toe, const struct hw_toe_conn *conn,
     if (pdu_follow_is_on(&follow->stream)) {
         to[TOE_TCB_FLAGS] |= TOE_TCB_IS_FOLLOWED;
     }
+    if (toe->tls_of[hw_toe_slot(toe, conn)] != 0) {
+        to[TOE_TCB_FLAGS] |= TOE_TCB_HAS_KEYS;
+    }
 }
 
 /* @return false when this entry of TIME-WAIT is not in use */

@@ -43,7 +43,7 @@ static bool attach_pair(void *ctx, uint32_t stream, uint32_t slot,
     if (conn == NULL || conn->is_rdma || conn->is_deaf || conn->has_close ||
         conn->abort_due || conn->is_lost || conn->is_finished ||
         conn->received != conn->credited || hw_toe_is_followed(toe, conn) ||
-        toe->rdma.receive == NULL) {
+        hw_toe_tls_of(toe, conn) != NULL || toe->rdma.receive == NULL) {
         return false;
     }
     conn->is_rdma = true;
@@ -229,6 +229,7 @@ void hw_toe_rdma_settle(struct hw_toe *toe)
 
             settle_conn(toe, &toe->state.conns[i * 64 + bit]);
             hw_toe_follow_settle(toe, &toe->state.conns[i * 64 + bit]);
+            hw_toe_tls_settle(toe, &toe->state.conns[i * 64 + bit]);
         }
     }
 }

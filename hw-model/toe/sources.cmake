@@ -9,6 +9,9 @@ set(SOURCES
     hw_toe_orphans.c
     hw_toe_query.c
     hw_toe_stream.c
+    hw_toe_tls.c
     hw_toe_trace.c
     pdu_follow.c
+    record_gcm.c
+    records.c
 )

@@ -32,15 +32,36 @@ enum tls_alert tls_header_parse(struct tls_header *header, const uint8_t *buf)
     return TLS_ALERT_NONE;
 }
 
-void tls_half_init(struct tls_half *half, const struct tls_crypto *crypto,
-                   enum auth_hash hash, const struct tls_secret *secret)
+size_t tls_traffic_key(const struct tls_crypto *crypto, enum auth_hash hash,
+                       const struct tls_secret *secret, uint8_t *key,
+                       uint8_t *iv)
 {
     const struct auth_bytes nothing = {"", 0};
     size_t len = hash == AUTH_SHA384 ? 32 : 16;
-    uint8_t key[32];
 
     tls_expand_label(crypto, hash, secret, "key", nothing, key, len);
-    tls_expand_label(crypto, hash, secret, "iv", nothing, half->iv, TLS_IV_LEN);
+    tls_expand_label(crypto, hash, secret, "iv", nothing, iv, TLS_IV_LEN);
+    return len;
+}
+
+void tls_update_secret(const struct tls_crypto *crypto, enum auth_hash hash,
+                       struct tls_secret *secret)
+{
+    const struct auth_bytes nothing = {"", 0};
+    struct tls_secret next = *secret;
+
+    tls_expand_label(crypto, hash, secret, "traffic upd", nothing, next.bytes,
+                     auth_hash_len((uint8_t)hash));
+    *secret = next;
+    wipe_bytes(&next, sizeof(next));
+}
+
+void tls_half_init(struct tls_half *half, const struct tls_crypto *crypto,
+                   enum auth_hash hash, const struct tls_secret *secret)
+{
+    uint8_t key[32];
+    size_t len = tls_traffic_key(crypto, hash, secret, key, half->iv);
+
     crypto->aead_init(&half->aead, key, len);
     half->sequence = 0;
     half->blocks = 0;

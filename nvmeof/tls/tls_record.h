@@ -71,6 +71,16 @@ struct tls_half {
     uint64_t blocks;   /* encrypted or decrypted, parts of one included */
 };
 
+/** The key and the IV of a traffic secret.
+ * @param key  32 bytes; @return how many of them it has */
+size_t tls_traffic_key(const struct tls_crypto *crypto, enum auth_hash hash,
+                       const struct tls_secret *secret, uint8_t *key,
+                       uint8_t *iv);
+
+/** The traffic secret after a KeyUpdate.  Spec: RFC 8446 section 7.2. */
+void tls_update_secret(const struct tls_crypto *crypto, enum auth_hash hash,
+                       struct tls_secret *secret);
+
 /** Begin with a traffic secret. */
 void tls_half_init(struct tls_half *half, const struct tls_crypto *crypto,
                    enum auth_hash hash, const struct tls_secret *secret);

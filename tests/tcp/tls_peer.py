@@ -190,10 +190,6 @@ def refusals(subsystem: str) -> None:
     else:
         raise AssertionError("another host may use the key")
     stream.close()
-    stream = Tls(subsystem, "-brief")       # KeyUpdate
-    stream.sendall(b"K\n")
-    said = ends(stream)
-    assert "unexpected message" in said, said
 
 
 def never_finished(subsystem: str) -> None:

@@ -113,6 +113,16 @@ static void gcm_begin(mbedtls_gcm_context *gcm, struct maths_key *key,
     key->sequence++;
 }
 
+void maths_update(struct maths_key *key, bool is_384, uint8_t *secret)
+{
+    uint8_t next[MATHS_HASH];
+
+    maths_expand(is_384, secret, "traffic upd", NULL, 0, next,
+                 maths_hash_len(is_384));
+    memcpy(secret, next, maths_hash_len(is_384));
+    maths_key_init(key, is_384, secret);
+}
+
 void maths_seal(struct maths_key *key, const uint8_t header[5], uint8_t *bytes,
                 size_t len)
 {

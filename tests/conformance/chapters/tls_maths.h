@@ -52,6 +52,9 @@ struct maths_key {
 
 void maths_key_init(struct maths_key *key, bool is_384, const uint8_t *secret);
 
+/** The key after a KeyUpdate; `secret` becomes the next one, too. */
+void maths_update(struct maths_key *key, bool is_384, uint8_t *secret);
+
 /** Encrypt `len` bytes in place; the tag follows them. */
 void maths_seal(struct maths_key *key, const uint8_t header[5], uint8_t *bytes,
                 size_t len);

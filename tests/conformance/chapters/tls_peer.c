@@ -521,6 +521,18 @@ const uint8_t *tls_peer_take(struct tls_peer *peer, uint32_t len)
     return peer->plain + peer->plain_taken - len;
 }
 
+void tls_peer_take_update(struct tls_peer *peer)
+{
+    uint8_t type;
+    uint32_t len;
+    const uint8_t *data = record_take(peer, &type, &len);
+
+    conf_equal(peer->conf, "type of a record", type, TLS_PEER_HANDSHAKE);
+    conf_equal(peer->conf, "length of KeyUpdate", len, 5);
+    conf_same(peer->conf, "KeyUpdate", data, "\x18\0\0\1\0", 5);
+    maths_update(&peer->receives, peer->is_384, peer->from_server);
+}
+
 void tls_peer_refused(struct tls_peer *peer, uint8_t alert)
 {
     uint8_t type;

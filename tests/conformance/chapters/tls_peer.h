@@ -106,6 +106,9 @@ void tls_peer_send(struct tls_peer *peer, const void *data, size_t len);
  * call. */
 const uint8_t *tls_peer_take(struct tls_peer *peer, uint32_t len);
 
+/** The drive answers a KeyUpdate; its next records have another key. */
+void tls_peer_take_update(struct tls_peer *peer);
+
 /** The drive ends the connection with this alert and a FIN. */
 void tls_peer_refused(struct tls_peer *peer, uint8_t alert);
 

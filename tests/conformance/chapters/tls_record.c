@@ -157,9 +157,55 @@ static void refused_message(struct conf *conf, const void *message, size_t len)
     refuse_record(peer, record, len, 10);
 }
 
+static void send_update(struct tls_peer *peer, uint8_t wants)
+{
+    const uint8_t message[] = {KEY_UPDATE, 0, 0, 1, wants};
+    uint8_t *record = conf_alloc(peer->conf, TLS_PEER_RECORD);
+
+    stream_send(peer->stream, record,
+                tls_peer_seal(peer, TLS_PEER_HANDSHAKE, message,
+                              sizeof(message), record),
+                0);
+    maths_update(&peer->sends, peer->is_384, peer->from_client);
+}
+
+/* Data follow at once with the next key; the drive's next key follows its
+ * answer. */
 static void key_update(struct conf *conf)
 {
-    refused_message(conf, "\x18\0\0\1\1", 5);
+    struct tls_peer *peer = begin_open(conf);
+
+    send_update(peer, 0);
+    send_update(peer, 1);
+    tls_peer_send(peer, ic_req, IC_LEN / 2);
+    send_update(peer, 0);
+    tls_peer_send(peer, ic_req + IC_LEN / 2, IC_LEN / 2);
+    tls_peer_take_update(peer);
+    (void)tls_peer_take(peer, IC_LEN);
+}
+
+static void key_update_wrong(struct conf *conf)
+{
+    struct tls_peer *peer = begin_open(conf);
+
+    send_update(peer, 2);
+    tls_peer_refused(peer, 47);
+    refused_message(conf, "\x18\0\0\1\1\x18\0\0\1\1", 10);
+}
+
+/* The record after a KeyUpdate has the old key. */
+static void key_update_late(struct conf *conf)
+{
+    struct tls_peer *peer = begin_open(conf);
+    const struct maths_key before = peer->sends;
+    uint8_t *record = conf_alloc(conf, TLS_PEER_RECORD);
+
+    send_update(peer, 0);
+    peer->sends = before;
+    peer->sends.sequence++;
+    refuse_record(peer, record,
+                  tls_peer_seal(peer, TLS_PEER_DATA, ic_req, IC_LEN, record),
+                  20);
 }
 
 static void new_ticket(struct conf *conf)
@@ -237,7 +283,14 @@ static const struct conf_test tests[] = {
              "answer bad_record_mac to a record without a type and a tag",
              record_too_short),
     TLS_TEST("message.key-update", "RFC 8446 4.6.3",
-             "answer unexpected_message to KeyUpdate", key_update),
+             "take other keys by KeyUpdate, and answer with its own",
+             key_update),
+    TLS_TEST("message.key-update-wrong", "RFC 8446 4.6.3, 5.1",
+             "refuse a KeyUpdate that wants something else, or has others "
+             "behind it",
+             key_update_wrong),
+    TLS_TEST("message.key-update-late", "RFC 8446 4.6.3",
+             "refuse the old key after a KeyUpdate", key_update_late),
     TLS_TEST("message.ticket", "RFC 8446 4.6.1",
              "answer unexpected_message to NewSessionTicket", new_ticket),
     TLS_TEST("message.renegotiation", "RFC 8446 4.1.2",

@@ -23,7 +23,7 @@ from pathlib import Path
 from ..base import in_use, interrupts
 from ..base.errors import BUILD_S
 from ..base.paths import TOP, cache, is_locked, locked
-from . import elf
+from . import elf, libraries
 from .debian_source import Release, Source, fetch
 from .fw_build import BuildError, Progress, ROM_ELF, ensure_rom, first_error, run_logged
 
@@ -89,6 +89,7 @@ DEVICE_CORES = {
 
 COPIED = ("lib", "net/wire", "net/verbs", "net/roce", "net/mpa", "net/iwarp", "net/tcp",
           "hw-model", "cmake")
+MBEDTLS = ("aes", "aesni", "block_cipher", "constant_time", "gcm", "platform_util")
 COPIED_KINDS = (".c", ".h", ".build", ".inc")
 COPIED_NAMES = ("Kconfig", "trace-events", "warnings.txt")
 KEPT_BINARIES = 16
@@ -165,9 +166,20 @@ def our_sources(rom: bytes) -> dict[str, bytes]:
         for path in sorted((TOP / part).rglob("*")):
             if path.suffix in COPIED_KINDS or path.name in COPIED_NAMES:
                 files[path.relative_to(TOP).as_posix()] = path.read_bytes()
+    files.update(mbedtls_sources())
     files["hw-model/qemu/sources.list"] = source_list(list(files)).encode()
     files["hw-model/qemu/essd_rom.h"] = rom_header(rom).encode()
     return files
+
+
+def mbedtls_sources() -> dict[str, bytes]:
+    """Return what the TCP offload engine's model needs of the pinned Mbed TLS."""
+    folder = libraries.ensure("mbedtls")
+    wanted = [*sorted((folder / "include").rglob("*.h")),
+              *sorted((folder / "library").glob("*.h")),
+              *(folder / "library" / f"{name}.c" for name in MBEDTLS)]
+    return {f"mbedtls/{path.relative_to(folder).as_posix()}": path.read_bytes()
+            for path in wanted}
 
 
 def source_list(names: list[str]) -> str:

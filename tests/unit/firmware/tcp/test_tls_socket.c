@@ -129,6 +129,27 @@ bool toe_release(struct toe *toe, uint32_t tid)
     return true;
 }
 
+uint16_t toe_record_contexts(const struct toe *toe)
+{
+    (void)toe;
+    return 0;
+}
+
+bool toe_set_key(struct toe *toe, uint32_t tid, const struct toe_key *key)
+{
+    (void)toe;
+    (void)tid;
+    (void)key;
+    return false;
+}
+
+bool toe_send_record(struct toe *toe, uint32_t tid, uint8_t type,
+                     const void *data, uint32_t len_bytes, uint64_t cookie)
+{
+    (void)type;
+    return toe_send(toe, tid, data, len_bytes, cookie);
+}
+
 void toe_settle(struct toe *toe)
 {
     (void)toe;

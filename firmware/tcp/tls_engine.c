@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections whose records the TCP offload engine opens and seals: NVMe/TCP
+ * uses the engine as without TLS.  The firmware has the handshake before, and
+ * records that have no data.
+ * Reference: docs/hardware/toe.md, section 4.3.
+ */
+#include <string.h>
+
+#include "firmware/tcp/tls_socket.h"
+#include "lib/bytes.h"
+#include "lib/wipe.h"
+
+enum {
+    ALERT_AT = TLS_TX_SLOTS * TLS_TX_SLOT_LEN - 16, /* in the slots */
+    UPDATE_AT = ALERT_AT + 8,
+};
+
+_Static_assert(TLS_TX_CONTENT + TLS_HEADER_LEN + TLS_OVERHEAD + 16 <=
+                   TLS_TX_SLOT_LEN,
+               "no record of the firmware has these bytes");
+
+static bool has_room(const struct tls_socket *socket, uint32_t commands)
+{
+    return toe_room(socket->config.toe) >=
+           socket->config.commands_left + commands;
+}
+
+/* Whether the engine takes another SEND of the connection. */
+static bool can_send(const struct tls_conn *conn)
+{
+    return conn->nvme_sends + conn->records_out < TOE_SENDS;
+}
+
+bool tls_engine_set_key(struct tls_socket *socket, const struct tls_conn *conn,
+                        bool receives)
+{
+    struct toe_key key = {
+        .receives = receives,
+        .held = conn->received - conn->read,
+    };
+    bool is_set;
+
+    key.len_bytes = (uint8_t)tls_traffic_key(
+        socket->config.crypto, (enum auth_hash)conn->hash,
+        receives ? &conn->from_client : &conn->from_server, key.bytes, key.iv);
+    is_set = toe_set_key(socket->config.toe, conn->tid, &key);
+    wipe_bytes(&key, sizeof(key));
+    return is_set;
+}
+
+/* Give it the keys when all of the handshake is sent and given back.  It does
+ * not take them when it has reported further bytes: their entry comes next. */
+static bool start_engine(struct tls_socket *socket, struct tls_conn *conn)
+{
+    struct toe *toe = socket->config.toe;
+
+    if (conn->has_ended || conn->wants_abort || conn->given != conn->made ||
+        conn->credit_due != 0 || !has_room(socket, 3) ||
+        !tls_engine_set_key(socket, conn, true)) {
+        return false;
+    }
+    conn->received = conn->read = 0;
+    conn->engine = TLS_ENGINE_ON;
+    conn->has_fin |= conn->got_fin;
+    /* Otherwise it has ended, and its entry follows. */
+    return toe_move_ring(toe, conn->tid, conn->plain_ring) &&
+           tls_engine_set_key(socket, conn, false);
+}
+
+/* A record of the firmware's, and a command that follows it. */
+static bool can_say(const struct tls_socket *socket,
+                    const struct tls_conn *conn)
+{
+    return has_room(socket, 3) && can_send(conn) && !conn->has_ended &&
+           !conn->was_closed && !conn->was_aborted;
+}
+
+bool tls_engine_say(struct tls_socket *socket, struct tls_conn *conn,
+                    enum tls_type type, const uint8_t *message, uint32_t len)
+{
+    uint8_t *to = conn->slots + (type == TLS_TYPE_ALERT ? ALERT_AT : UPDATE_AT);
+
+    /* The engine takes one key more while another one waits for its turn. */
+    if (conn->engine != TLS_ENGINE_ON || !can_say(socket, conn) ||
+        (type == TLS_TYPE_HANDSHAKE && conn->records_out != 0)) {
+        return false;
+    }
+    memcpy(to, message, len);
+    if (!toe_send_record(socket->config.toe, conn->tid, (uint8_t)type, to, len,
+                         TLS_ENGINE_COOKIE)) {
+        return false;
+    }
+    conn->records_out++;
+    return true;
+}
+
+bool tls_engine_step(struct tls_socket *socket, struct tls_conn *conn)
+{
+    return conn->state == TLS_CONN_OPEN && conn->engine == TLS_ENGINE_WANTED &&
+           start_engine(socket, conn);
+}
+
+bool tls_engine_send(struct tls_socket *socket, struct tls_conn *conn,
+                     const struct nvme_tcp_piece *pieces, uint8_t count)
+{
+    const struct nvme_tcp_socket *plain = &socket->config.plain;
+
+    /* A KeyUpdate is answered before further data. */
+    if (conn->engine != TLS_ENGINE_ON || conn->wants_update ||
+        !can_send(conn) || !plain->send(plain->ctx, conn->tid, pieces, count)) {
+        return false;
+    }
+    conn->nvme_sends++;
+    return true;
+}
+
+bool tls_engine_close(struct tls_socket *socket, struct tls_conn *conn)
+{
+    struct toe *toe = socket->config.toe;
+
+    if (!has_room(socket, 3) ||
+        (!conn->has_goodbye && !conn->has_ended &&
+         !tls_conn_say_goodbye(socket, conn, TLS_ALERT_CLOSE)) ||
+        !toe_close(toe, conn->tid, 0)) {
+        return false;
+    }
+    conn->wants_close = conn->was_closed = conn->has_close = true;
+    toe_settle(toe); /* the buffers may be given back */
+    return true;
+}
+
+/* ---- Entries. */
+
+static void take_alert(struct tls_socket *socket, struct tls_conn *conn,
+                       const struct toe_entry *entry)
+{
+    if (entry->value != TLS_ALERT_LEN) {
+        tls_conn_refuse(socket, conn, TLS_ALERT_DECODE);
+        return;
+    }
+    if ((uint8_t)(entry->cookie >> 8) != TLS_ALERT_CLOSE) {
+        conn->wants_abort = true;
+    }
+    conn->has_fin = true; /* nothing that follows counts */
+}
+
+static void take_record(struct tls_socket *socket, struct tls_conn *conn,
+                        const struct toe_entry *entry)
+{
+    uint8_t head[8];
+
+    put_le64(head, entry->cookie);
+    if (entry->status != TOE_OK) {
+        tls_conn_refuse(socket, conn, (enum tls_alert)entry->value);
+    } else if (entry->port == TLS_TYPE_ALERT) {
+        take_alert(socket, conn, entry);
+    } else if (entry->port == TLS_TYPE_HANDSHAKE) {
+        tls_update_take(socket, conn, head, entry->value);
+    } else {
+        tls_conn_refuse(socket, conn, TLS_ALERT_UNEXPECTED);
+    }
+}
+
+bool tls_engine_take(struct tls_socket *socket, struct tls_conn *conn,
+                     const struct toe_entry *entry)
+{
+    struct nvme_tcp *tcp = socket->config.nvme->config.tcp;
+
+    if (conn->engine != TLS_ENGINE_ON || conn->state != TLS_CONN_OPEN) {
+        return false;
+    }
+    if (entry->kind == TOE_KIND_DATA) {
+        nvme_tcp_received(tcp, conn->nvme, entry->value);
+        if (entry->port != TOE_BEGUN_NOTHING) {
+            nvme_tcp_begun(tcp, conn->nvme, (enum nvme_tcp_begun)entry->port);
+        }
+        return true;
+    }
+    if (entry->kind == TOE_KIND_RECORD) {
+        take_record(socket, conn, entry);
+        return true;
+    }
+    if (entry->kind != TOE_KIND_SENT || conn->sent != conn->given) {
+        return false; /* records of the handshake are sent first */
+    }
+    if (entry->cookie == TLS_ENGINE_COOKIE) {
+        conn->records_out--;
+    } else {
+        conn->nvme_sends--;
+        nvme_tcp_sent(tcp, conn->nvme, entry->status == TOE_OK);
+    }
+    return true;
+}

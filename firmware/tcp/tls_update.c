@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * KeyUpdate: other keys for the records of a connection.  The peer's is the
+ * last record with its old key, and so is ours.
+ * Spec: RFC 8446 sections 4.6.3 and 7.2.
+ */
+#include <string.h>
+
+#include "firmware/tcp/tls_socket.h"
+
+enum {
+    KEY_UPDATE = 24, /* type of the handshake message */
+    KEY_UPDATE_LEN = 5,
+    REQUEST_AT = 4, /* 1: the peer wants another key from us, too */
+};
+
+static const uint8_t update[KEY_UPDATE_LEN] = {KEY_UPDATE, 0, 0, 1, 0};
+
+/* Other secrets, and their keys.  @return false: the connection has ended */
+static bool next_key(struct tls_socket *socket, struct tls_conn *conn,
+                     bool receives)
+{
+    const struct tls_crypto *crypto = socket->config.crypto;
+    enum auth_hash hash = (enum auth_hash)conn->hash;
+    struct tls_secret *secret =
+        receives ? &conn->from_client : &conn->from_server;
+
+    tls_update_secret(crypto, hash, secret);
+    if (conn->engine != TLS_ENGINE_NONE) {
+        return tls_engine_set_key(socket, conn, receives);
+    }
+    tls_half_init(receives ? &conn->receives : &conn->sends, crypto, hash,
+                  secret);
+    return true;
+}
+
+void tls_update_take(struct tls_socket *socket, struct tls_conn *conn,
+                     const uint8_t *message, uint32_t len)
+{
+    if (len != KEY_UPDATE_LEN || memcmp(message, update, REQUEST_AT) != 0) {
+        tls_conn_refuse(socket, conn, TLS_ALERT_UNEXPECTED);
+    } else if (message[REQUEST_AT] > 1) {
+        tls_conn_refuse(socket, conn, TLS_ALERT_ILLEGAL);
+    } else {
+        conn->wants_update |= message[REQUEST_AT] == 1;
+        conn->wants_abort |= !next_key(socket, conn, true);
+    }
+}
+
+bool tls_update_send(struct tls_socket *socket, struct tls_conn *conn)
+{
+    if (conn->state != TLS_CONN_OPEN || !conn->wants_update ||
+        conn->has_goodbye ||
+        !tls_conn_say(socket, conn, TLS_TYPE_HANDSHAKE, update,
+                      KEY_UPDATE_LEN)) {
+        return false;
+    }
+    conn->wants_update = false;
+    conn->wants_abort |= !next_key(socket, conn, false);
+    return true;
+}
