@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`essd access`: the drive's list of hosts from the command line and from YAML."""
 
+import base64
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,25 @@ def test_a_secret_comes_from_standard_input_and_is_never_shown() -> None:
         shown = run("--json")
         assert json.loads(shown)["hosts"][0]["secret"] is True
         assert "DHHC" not in shown + run()
+
+
+@pytest.mark.parametrize(("digest", "size"), [(0, 32), (1, 32), (2, 48)])
+def test_a_new_tls_key_is_printed_once(digest: int, size: int) -> None:
+    with Drive("unit") as drive:
+        printed = run("new-tls-key", NQN, "--hash", str(digest)).split()[0]
+        assert drive.hosts[NQN]["tls-key"] == printed
+        head, number, text, end = printed.split(":")
+        assert (head, number, end) == ("NVMeTLSkey-1", f"{digest:02}", "")
+        key = base64.b64decode(text, validate=True)
+        assert len(key) == size + 4
+        assert key[size:] == zlib.crc32(key[:size]).to_bytes(4, "little")
+        assert run("new-tls-key", NQN, "--hash", str(digest)).split()[0] != printed
+        assert text not in run() + run("--json")
+
+
+def test_a_new_tls_key_with_another_hash_is_refused() -> None:
+    with pytest.raises(EssdError, match="--hash has to be one of 0, 1, 2"):
+        access.new_tls_key(3)
 
 
 def test_all_pages_of_the_list_are_read() -> None:

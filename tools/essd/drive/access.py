@@ -5,7 +5,10 @@ Secrets go to the drive only.  They come from files or standard input, not from 
 command line, where other users of the machine could read them.
 """
 
+import base64
+import secrets
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,10 @@ from . import mgmt
 
 # The arguments of the request "host-set", by their keys in a YAML file.
 KEYS = ("nqn", "secret", "drive-secret", "tls-key", "least-hash", "least-group")
+
+# The length of a key of TLS, by the hash function with which it is derived for a host: none,
+# SHA-256, SHA-384.
+TLS_KEY_BYTES = {0: 32, 1: 32, 2: 48}
 
 
 def read(instance: Instance) -> dict[str, Any]:
@@ -51,6 +58,15 @@ def tls_key_of(file: str) -> str | None:
     """As secret_of(); the word "none" removes a key."""
     key = secret_of(file)
     return "" if key == "none" else key
+
+
+def new_tls_key(digest: int) -> str:
+    """Return a random key as `nvme gen-tls-key --hmac=DIGEST` prints one."""
+    if digest not in TLS_KEY_BYTES:
+        raise EssdError(f"--hash has to be one of {', '.join(map(str, TLS_KEY_BYTES))}")
+    key = secrets.token_bytes(TLS_KEY_BYTES[digest])
+    text = base64.b64encode(key + zlib.crc32(key).to_bytes(4, "little")).decode()
+    return f"NVMeTLSkey-1:{digest:02}:{text}:"
 
 
 def change(instance: Instance, host: dict[str, Any]) -> None:

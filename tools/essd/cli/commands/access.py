@@ -80,6 +80,19 @@ def add(ctx: typer.Context, nqn: Nqn, name: Name = "",
     show.note(f"saved {nqn}")
 
 
+@access.command(name="new-tls-key")
+def new_tls_key(ctx: typer.Context, nqn: Nqn, name: Name = "",
+                digest: Annotated[int, typer.Option(
+                    "--hash", metavar="N", help="As --hmac of nvme gen-tls-key: 0 none, "
+                                                "1 SHA-256, 2 SHA-384.")] = 1) -> None:
+    """Give a host a new random key of TLS.  It is printed once, here, and never again."""
+    from ...drive import access as core
+    key = core.new_tls_key(digest)
+    core.change(drive_of(ctx, name), {"nqn": nqn, "tls-key": key})
+    print(key)
+    show.note(f"saved {nqn}")
+
+
 @access.command()
 def remove(ctx: typer.Context, nqn: Nqn, name: Name = "") -> None:
     """Remove a host from the list; its connections go on."""
