@@ -184,6 +184,7 @@ enum toe_status hw_toe_follow_run(struct hw_toe *toe, struct hw_toe_conn *conn,
     uint32_t len = get_le32(cmd + TOE_CMD_LENGTH);
     uint8_t flags = cmd[TOE_FOLLOW_FLAGS];
     struct hw_toe_follow *follow;
+    uint64_t absent; /* stays: what records have added */
 
     if (conn == NULL) {
         return TOE_BAD_TID;
@@ -203,7 +204,9 @@ enum toe_status hw_toe_follow_run(struct hw_toe *toe, struct hw_toe_conn *conn,
         return TOE_BAD_ARGUMENT;
     }
     follow = hw_toe_follow_of(toe, conn);
-    *follow = (struct hw_toe_follow){.absent = follow->absent};
+    absent = follow->absent;
+    *follow = (struct hw_toe_follow){0};
+    follow->absent = absent;
     pdu_follow_begin(&follow->stream, flags & TOE_FOLLOW_HEADER_DIGEST,
                      flags & TOE_FOLLOW_DATA_DIGEST);
     /* The mark where following stops is no byte of the peer's: its room is kept
