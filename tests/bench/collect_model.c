@@ -224,7 +224,7 @@ static struct ftl *start_ftl(struct flash *flash, struct ftl_config *config,
         .num_requests = REQUESTS,
         .idle_us = 1000,
         .wear_spread = setup->wear_spread,
-        .victims = setup->by_age ? "cost-benefit" : "greedy",
+        .victims = setup->victims,
     };
     config->logical_units =
         (uint32_t)(data_units * 100 / (100 + setup->percent));

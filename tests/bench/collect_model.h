@@ -27,7 +27,7 @@ struct collect_workload {
 
 struct collect_setup {
     struct collect_workload workload;
-    bool by_age;              /* victims: cost-benefit; or else greedy */
+    const char *victims;      /* see struct ftl_config */
     unsigned int percent;     /* spare, as a percentage of the medium */
     unsigned int blocks;      /* of each plane */
     unsigned int writes;      /* so many times the medium is overwritten */

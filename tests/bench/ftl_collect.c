@@ -4,11 +4,12 @@
  *
  *   ftl_collect [PERCENT [BLOCKS [WRITES]]]
  *
- * For several workloads and both ways to choose victims, it prints how many
- * units the flash programs for each unit that a host writes, without parity,
- * and how often blocks were erased.  The flash, without parity, is PERCENT (7)
- * larger than the medium, and has BLOCKS blocks (200) in each plane.  The
- * medium is overwritten WRITES times (6).  Only the second half is counted.
+ * For several workloads and every policy of victims (ftl_policies.h), it prints
+ * how many units the flash programs for each unit that a host writes, without
+ * parity, and how often blocks were erased.  The flash, without parity, is
+ * PERCENT (7) larger than the medium, and has BLOCKS blocks (200) in each
+ * plane.  The medium is overwritten WRITES times (6).  Only the second half is
+ * counted.
  *
  * "theory" is what the formula of collect_model.h says for greedy collection
  * and uniform writes.
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 
 #include "lib/util.h"
+#include "storage/ftl/base/ftl_policies.h"
 #include "tests/bench/collect_model.h"
 
 enum { LEVELLING = 32 };
@@ -35,13 +37,12 @@ static void measure_workload(const struct collect_setup *setup)
         fprintf(stderr, "ftl_collect: the sizes do not fit together\n");
         exit(2);
     }
-    printf("%-26s %-8s spare %5.1f%%  writes %5.2f  theory %5.2f  "
+    printf("%-26s %-12s spare %5.1f%%  writes %5.2f  theory %5.2f  "
            "erasures %5.2f (from writes %5.2f, theory %5.2f), in all %u to "
            "%u\n",
-           setup->workload.name, setup->by_age ? "by age" : "greedy",
-           result.spare, result.cost, result.theory, result.erasures,
-           result.erasures_from_cost, result.erasures_from_theory, result.least,
-           result.most);
+           setup->workload.name, setup->victims, result.spare, result.cost,
+           result.theory, result.erasures, result.erasures_from_cost,
+           result.erasures_from_theory, result.least, result.most);
     fflush(stdout);
 }
 
@@ -54,10 +55,12 @@ int main(int argc, char **argv)
         .wear_spread = LEVELLING,
     };
 
-    for (unsigned int i = 0; i < 2 * ARRAY_LEN(workloads); i++) {
-        setup.workload = workloads[i / 2];
-        setup.by_age = i % 2 != 0;
-        measure_workload(&setup);
+    for (unsigned int i = 0; i < ARRAY_LEN(workloads); i++) {
+        setup.workload = workloads[i];
+        for (unsigned int row = 0; ftl_victim_policy(row) != NULL; row++) {
+            setup.victims = ftl_victim_policy(row)->name;
+            measure_workload(&setup);
+        }
     }
     return 0;
 }

@@ -16,6 +16,11 @@ static const struct ftl_levelling_policy *const levelling_policies[] = {
     &ftl_level_never,
 };
 
+const struct ftl_victim_policy *ftl_victim_policy(unsigned int row)
+{
+    return row < ARRAY_LEN(victim_policies) ? victim_policies[row] : NULL;
+}
+
 const struct ftl_victim_policy *ftl_find_victim_policy(const char *name)
 {
     for (unsigned int i = 0; i < ARRAY_LEN(victim_policies); i++) {

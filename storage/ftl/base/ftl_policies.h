@@ -39,6 +39,9 @@ struct ftl_levelling_policy {
 extern const struct ftl_victim_policy ftl_cost_benefit, ftl_greedy;
 extern const struct ftl_levelling_policy ftl_level_spread, ftl_level_never;
 
+/** The rows of the table, in order. @return NULL after the last one */
+const struct ftl_victim_policy *ftl_victim_policy(unsigned int row);
+
 /** @param name  NULL: the first policy of the table
  * @return NULL when no policy has this name */
 const struct ftl_victim_policy *ftl_find_victim_policy(const char *name);
