@@ -70,7 +70,7 @@ def test_words_after_two_dashes_are_not_changed() -> None:
     assert renamed(["--driver", "x"]) == ["--driver", "x"]
 
 
-def test_more_than_one_part_is_refused() -> None:
+def test_more_than_one_part_is_refused(lab: FakeSupervisor) -> None:
     for words in (("reset", "a", "b"), ("reset", "--part", "a", "b")):
         done = CliRunner().invoke(cli.app, words)
         assert done.exit_code == 2 and "unexpected extra argument" in done.output
