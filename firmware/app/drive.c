@@ -682,11 +682,9 @@ static struct init_report start_above(struct drive *drive,
                    DRIVE_SERVICE_PORT);
     services_start(drive, config);
     volume_start(drive, config);
-    if (!drive_stages_start(drive, config)) {
-        return (struct init_report){INIT_NO_MEMORY, "stages"};
-    }
-    if (!operations_start(drive, config)) {
-        return (struct init_report){INIT_NO_MEMORY, "operations"};
+    if (!drive_stages_start(drive, config) ||
+        !operations_start(drive, config)) {
+        return (struct init_report){INIT_NO_MEMORY, "stages and operations"};
     }
     firmware_update_start(drive, config);
     reservations_start(drive, config);
@@ -699,10 +697,10 @@ static struct init_report start_above(struct drive *drive,
         nvmf_target_was_fatal(drive->target);
     }
     peripherals_start_bmc(drive, config);
-    report = (struct init_report){bufs_start(drive, config), "nvme-of"};
+    report.part = "nvme-of";
+    report.result = bufs_start(drive, config);
     if (report.result == INIT_OK) {
-        report =
-            (struct init_report){transport_start(drive, config), "nvme-of"};
+        report.result = transport_start(drive, config);
     }
     if (report.result == INIT_OK) {
         report = (struct init_report){echo_start(drive, config), "echo"};
@@ -758,7 +756,6 @@ void drive_stop(struct drive *drive)
 
 void drive_report_image(struct drive *drive, uint8_t slot)
 {
-    log_line(drive->log, "drive: the firmware image in slot %u is damaged",
-             slot);
+    log_line(drive->log, "drive: the image in slot %u is damaged", slot);
     nvmf_target_log_error(drive->target, STATUS_INVALID_IMAGE, 0, slot);
 }

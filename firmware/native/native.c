@@ -383,6 +383,22 @@ static struct drive_config drive_config_of(
     };
 }
 
+/* What a drive without power has kept is at the end of its DRAM again. */
+static void keep_memory(struct native_drive *drive,
+                        const struct native_drive_config *config,
+                        uint32_t dram_bytes)
+{
+    if (config->kept_dram != NULL) {
+        memcpy(native_node_dma(&drive->machine.node,
+                               SOC_DRAM_BASE + dram_bytes - config->kept_bytes,
+                               config->kept_bytes),
+               config->kept_dram, config->kept_bytes);
+    }
+    if (config->kept_ecc != NULL) {
+        machine_keep_errors(&drive->machine, config->kept_ecc);
+    }
+}
+
 struct native_drive *native_drive_create(
     struct native_world *world, const struct native_drive_config *config)
 {
@@ -415,16 +431,7 @@ struct native_drive *native_drive_create(
     drive->random = config->node.number + 256u * generation_of(&config->node);
     native_set_services(&drive->config, config);
     machine_init(&drive->machine, world, &machine);
-    if (config->kept_dram != NULL) {
-        memcpy(native_node_dma(&drive->machine.node,
-                               SOC_DRAM_BASE + machine.dram_bytes -
-                                   config->kept_bytes,
-                               config->kept_bytes),
-               config->kept_dram, config->kept_bytes);
-    }
-    if (config->kept_ecc != NULL) {
-        machine_keep_errors(&drive->machine, config->kept_ecc);
-    }
+    keep_memory(drive, config, machine.dram_bytes);
     drive->power_is_failing = config->power_is_failing;
     drive->fail_ns = world->now_ns;
     drive->machine.holds_flash = config->flash_is_held;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The configuration of Mbed TLS in QEMU: AES-GCM only, with the instructions of
  * this computer for it where it has them.

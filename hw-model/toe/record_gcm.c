@@ -23,22 +23,22 @@ static void set_key(struct record_key *key, const uint8_t *bytes, size_t len)
 
 static void seal_record(struct record_key *key, const uint8_t *nonce,
                         const uint8_t *header, size_t header_len, uint8_t *data,
-                        size_t len, uint8_t *tag)
+                        size_t length, uint8_t *tag)
 {
     int error = mbedtls_gcm_crypt_and_tag(
-        context_of(key), MBEDTLS_GCM_ENCRYPT, len, nonce, RECORD_IV_LEN, header,
-        header_len, data, data, RECORD_TAG_LEN, tag);
+        context_of(key), MBEDTLS_GCM_ENCRYPT, length, nonce, RECORD_IV_LEN,
+        header, header_len, data, data, RECORD_TAG_LEN, tag);
 
     ASSERT(error == 0);
 }
 
 static bool open_record(struct record_key *key, const uint8_t *nonce,
                         const uint8_t *header, size_t header_len, uint8_t *data,
-                        size_t len, const uint8_t *tag)
+                        size_t length, const uint8_t *tag)
 {
-    return mbedtls_gcm_auth_decrypt(context_of(key), len, nonce, RECORD_IV_LEN,
-                                    header, header_len, tag, RECORD_TAG_LEN,
-                                    data, data) == 0;
+    return mbedtls_gcm_auth_decrypt(context_of(key), length, nonce,
+                                    RECORD_IV_LEN, header, header_len, tag,
+                                    RECORD_TAG_LEN, data, data) == 0;
 }
 
 const struct record_aead record_gcm = {
