@@ -23,7 +23,7 @@ NO_LINE = (".json", ".bin", ".pcap", ".pcapng", ".png", ".webp", ".svg", ".md", 
 # The code of others, by the name that the build has for it, with the name and the licence
 # that the README gives it.  The licences are those that the sources themselves name.
 OTHERS = {
-    "mbedtls": ("Mbed TLS", "Apache-2.0"),
+    "mbedtls": ("Mbed TLS", "Apache-2.0 or GPL-2.0-or-later"),
     "libsodium": ("libsodium", "ISC"),
     "lwip": ("lwIP", "BSD-3-Clause"),
     "smoltcp": ("smoltcp", "0BSD"),

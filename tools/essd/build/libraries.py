@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Unpacks the libraries of others that the firmware and tests are linked with.
 
-* Mbed TLS (Apache-2.0), whose arithmetic the drive uses for authentication.
+* Mbed TLS (Apache-2.0 or GPL-2.0-or-later), whose arithmetic the drive uses for
+  authentication and TLS, and QEMU for records of TLS.
 * libsodium (ISC), whose Ed25519 and SHA-512 check signatures of firmware images, and
   whose X25519 TLS uses.
 * lwIP (BSD-3-Clause), with whose TCP tests compare the TCP engine.
