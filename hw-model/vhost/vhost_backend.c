@@ -361,7 +361,7 @@ static bool vhost_set_vring_kick(struct vhost_call *call)
 static bool vhost_set_vring_call(struct vhost_call *call)
 {
     vhost_backend_set_fd(call->vu, &call->ring->call_fd, call->fd);
-    call->keeps_fd = true;
+    call->keeps_fd = call->fd >= 0; /* not the first of several */
     return vhost_has_fd(call);
 }
 

@@ -305,6 +305,14 @@ static void test_bad_rings_are_refused(void **state)
     assert_false(send_word(SET_VRING_CALL, 1, 0x100));
 }
 
+static void test_one_descriptor_too_many_stays_nowhere(void **state)
+{
+    (void)state;
+    assert_true(send_word(SET_VRING_CALL, 2, 0x100));
+    assert_false(bed.is_open[3]);
+    assert_false(bed.is_open[4]);
+}
+
 static void test_ring_outside_of_the_memory_is_refused(void **state)
 {
     static const uint64_t bad[] = {USER + 8, USER - 16, USER + FILE_LEN - 16,
