@@ -756,6 +756,6 @@ void drive_stop(struct drive *drive)
 
 void drive_report_image(struct drive *drive, uint8_t slot)
 {
-    log_line(drive->log, "drive: the image in slot %u is damaged", slot);
+    log_line(drive->log, "drive: firmware image in slot %u is damaged", slot);
     nvmf_target_log_error(drive->target, STATUS_INVALID_IMAGE, 0, slot);
 }

@@ -266,7 +266,7 @@ static void test_a_damaged_image_is_in_the_error_log(void **state)
     drive_report_image(&bed.drive->drive, 2);
     bed_connect(&bed, 0, 1, 64);
     assert_non_null(strstr(machine_console(&bed.drive->machine),
-                           "drive: the image in slot 2 is damaged"));
+                           "drive: firmware image in slot 2 is damaged"));
     read_log(LOG_ERROR, entry, sizeof(entry));
     assert_int_equal(get_le64(entry), 1);
     /* The entry belongs to no queue. */
