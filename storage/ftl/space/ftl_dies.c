@@ -48,9 +48,10 @@ void ftl_dies_note_dead(struct ftl *ftl, uint32_t die)
         }
     }
     ftl_complete_stripes(ftl);
-    /* This pass can no longer rebuild what needs the die.  The next one may be
-     * able to read it. */
-    ftl->mount.is_in_vain |= ftl_mount_is_scanning(ftl);
+    /* This pass of a mount can no longer rebuild what needs the die, and may
+     * have found an original on it before a copy on another one.  The next pass
+     * knows that the die is dead. */
+    ftl->mount.is_in_vain |= ftl->state == FTL_MOUNTING;
     if (ftl->state == FTL_MOUNTING &&
         (!ftl->layout.has_parity || ftl->parity.num_dead > 1)) {
         ftl->state = FTL_FAILED;

@@ -1316,6 +1316,9 @@ static void test_runs_that_have_failed(void **state)
         "3001277:word.43+death.0",
         /* Contents under a trim that is not durable, in an open stripe. */
         "4002489:cut.53+mountdeath.22",
+        /* Originals in a stripe with a failed plane, on a die that dies after
+         * the scan has preferred them to their copies. */
+        "628:program.102+mountdeath.33",
         /* A word of a checkpoint's own sum is lost. */
         "4002067:mountdeath.7+worn.7+word.135",
         /* The factory's marks leave less space than the shape asks for. */
