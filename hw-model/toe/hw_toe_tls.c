@@ -304,8 +304,9 @@ static struct hw_toe_tls *tls_get(struct hw_toe *toe,
     return NULL;
 }
 
-/* Bytes that are in the ring already are records.  What follows is at the
- * beginning of the ring again. */
+/* Bytes that are in the ring already are records.  Their content begins at the
+ * beginning of the ring again, where bytes that wrap around are: no record is
+ * opened before all of them are out of the ring. */
 static bool take_back(struct hw_toe *toe, struct hw_toe_conn *conn)
 {
     uint32_t size = hw_toe_ring_bytes(toe);
@@ -323,8 +324,12 @@ static bool take_back(struct hw_toe *toe, struct hw_toe_conn *conn)
         if (from == NULL) {
             return false;
         }
-        take_stream(toe, conn, from, len);
         at += len;
+        if (at != end) {
+            records_keep(&hw_toe_tls_of(toe, conn)->rx, from, len);
+        } else {
+            take_stream(toe, conn, from, len);
+        }
     }
     return true;
 }

@@ -156,6 +156,13 @@ static void take_records(struct records_rx *rx, const struct record_aead *aead,
     rx->have -= at;
 }
 
+void records_keep(struct records_rx *rx, const uint8_t *data, uint32_t len)
+{
+    ASSERT(len <= sizeof(rx->bytes) - rx->have);
+    memcpy(rx->bytes + rx->have, data, len);
+    rx->have += len;
+}
+
 void records_take(struct records_rx *rx, const struct record_aead *aead,
                   const struct records_sink *sink, const uint8_t *data,
                   uint32_t len)
@@ -164,9 +171,7 @@ void records_take(struct records_rx *rx, const struct record_aead *aead,
         sink->consume(sink->ctx, len);
         return;
     }
-    ASSERT(len <= sizeof(rx->bytes) - rx->have);
-    memcpy(rx->bytes + rx->have, data, len);
-    rx->have += len;
+    records_keep(rx, data, len);
     take_records(rx, aead, sink);
 }
 

@@ -90,6 +90,10 @@ void record_half_begin(struct record_half *half, const struct record_aead *aead,
 /** Whether its key must not be used for another record. */
 bool record_half_is_spent(const struct record_half *half);
 
+/** Keep bytes of the stream that come before those of the next records_take(),
+ * and open nothing yet. */
+void records_keep(struct records_rx *rx, const uint8_t *data, uint32_t len);
+
 /** Take bytes of the stream; together with those that wait no more than
  * RECORDS_RX_LEN.  What comes after an alert is dropped. */
 void records_take(struct records_rx *rx, const struct record_aead *aead,

@@ -296,6 +296,7 @@ static int setup(void **state)
     bed->memory = aligned_alloc(16, hw_toe_memory_bytes());
     config.env = test_env_init(&bed->env, bed->dram, DRAM_BYTES);
     config.memory = bed->memory;
+    config.aead = &record_gcm;
     config.ports[0] = (struct frame_sink){.ctx = bed, .send = take_frames};
     config.rdma = (struct rdma_stream_user){.ctx = &bed->pair,
                                             .receive = pair_receive,
@@ -2131,6 +2132,158 @@ static void test_toe_refuses_pieces_for_data_that_are_coming(void **state)
     assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
     assert_int_equal(value, H2C_LEN);
     assert_int_equal(bed->toe.places.first_free, 0);
+}
+
+/* ---- Records of TLS. */
+
+static const uint8_t tls_key[RECORD_KEY_MAX] = {1, 2, 3};
+static const uint8_t tls_iv[RECORD_IV_LEN] = {4, 5, 6};
+
+static enum toe_status run_key(struct bed *bed, uint32_t tid, uint8_t first,
+                               uint8_t flags, uint32_t held)
+{
+    uint8_t *cmd = command_begin(bed, TOE_CMD_KEY, tid);
+
+    cmd[TOE_KEY_FLAGS] = flags;
+    cmd[TOE_KEY_LENGTH] = 32;
+    memcpy(cmd + TOE_KEY_BYTES, tls_key, sizeof(tls_key));
+    cmd[TOE_KEY_BYTES] = first;
+    memcpy(cmd + TOE_KEY_IV, tls_iv, sizeof(tls_iv));
+    put_le32(cmd + TOE_KEY_HELD, held);
+    return command_post(bed, cmd);
+}
+
+/* Append a record with data that are all `what`. */
+static void seal_data(struct records_tx *tx, uint8_t what, uint32_t len)
+{
+    uint8_t record[RECORD_HEADER_LEN + 4096 + RECORD_OVERHEAD];
+
+    assert_in_range(len, 0, 4096);
+    memset(record + RECORD_HEADER_LEN, what, len);
+    records_seal(tx, &record_gcm, RECORD_DATA, record, len);
+}
+
+static struct records_tx *tls_peer(void)
+{
+    struct records_tx *tx = calloc(1, sizeof(*tx));
+
+    assert_non_null(tx);
+    record_half_begin(&tx->half, &record_gcm, tls_key, 32, tls_iv, 0);
+    return tx;
+}
+
+/* Content begins where the ring does, and records that wrap around are there:
+ * none may be overwritten before it is opened. */
+static void test_toe_opens_records_that_wrap_around_in_the_ring(void **state)
+{
+    struct bed *bed = *state;
+    struct records_tx *peer = tls_peer();
+    uint32_t tid, other, value, ack;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    ack = bed->last_seq + 1;
+    segment_receive(bed, 7, TCP_ACK, 101, ack, 4000);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(run_memory(bed, TOE_CMD_CREDIT, tid, 0, 4000), TOE_OK);
+    seal_data(peer, 'a', 50); /* ends before the end of the ring */
+    seal_data(peer, 'b', 500);
+    seal_data(peer, 'c', 200);
+    bytes_receive(bed, 4101, ack, peer->bytes, (uint32_t)peer->made);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(value, peer->made);
+    assert_int_equal(run_key(bed, tid, tls_key[0], TOE_KEY_RECEIVES, value),
+                     TOE_OK);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(value, 750);
+    for (unsigned int i = 0; i < 750; i++) {
+        assert_int_equal(*dram_at(bed, RING + i), i < 50    ? 'a'
+                                                  : i < 550 ? 'b'
+                                                            : 'c');
+    }
+    assert_int_equal(take_entry(bed, &other, &value), 0);
+    free(peer);
+}
+
+/* What was sealed is sent again as it was, although its memory has been used
+ * for something else, and other records have another key. */
+static void test_toe_sends_a_record_again_as_it_was(void **state)
+{
+    struct bed *bed = *state;
+    struct records_tx *same = tls_peer();
+    uint32_t tid, other, value, ack;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    ack = bed->last_seq + 1;
+    assert_int_equal(run_key(bed, tid, tls_key[0], 0, 0), TOE_OK);
+    memset(dram_at(bed, BUFFER), 's', 20);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE + BUFFER, 20),
+        TOE_OK);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_SENT);
+    memset(dram_at(bed, BUFFER), 'o', 20);
+    assert_int_equal(run_key(bed, tid, 77, 0, 0), TOE_OK);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE + BUFFER, 20),
+        TOE_OK);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_SENT);
+    bed->env.now_ns += UINT64_C(4000000000);
+    hw_toe_timer(&bed->toe);
+    engine_run(bed);
+    seal_data(same, 's', 20);
+    assert_int_equal(bed->last_seq, ack);
+    assert_memory_equal(bed->last_bytes, same->bytes, same->made);
+    /* From the middle of a record, too. */
+    segment_receive(bed, 7, TCP_ACK, 101, ack + 10, 0);
+    bed->env.now_ns += UINT64_C(8000000000);
+    hw_toe_timer(&bed->toe);
+    engine_run(bed);
+    assert_int_equal(bed->last_seq, ack + 10);
+    assert_memory_equal(bed->last_bytes, same->bytes + 10, same->made - 10);
+    free(same);
+}
+
+/* Whether there is a key of run_key(), with which the round keys of AES begin,
+ * or its vector. */
+static bool has_key(const void *memory, size_t len)
+{
+    for (size_t i = 0; i + 3 <= len; i++) {
+        const uint8_t *at = (const uint8_t *)memory + i;
+
+        if (memcmp(at, tls_key, 3) == 0 || memcmp(at, tls_iv, 3) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* No key is saved, nor left in a command: the connection ends, and what is left
+ * has none. */
+static void test_toe_loaded_has_no_keys(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value;
+    static struct hw_toe_state saved;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    assert_int_equal(run_key(bed, tid, tls_key[0], 0, 0), TOE_OK);
+    assert_int_equal(run_key(bed, tid, tls_key[0], TOE_KEY_RECEIVES, 0),
+                     TOE_OK);
+    saved = bed->toe.state;
+    assert_false(has_key(&saved, sizeof(saved)));
+    assert_false(has_key(bed->dram, DRAM_BYTES));
+    assert_true(has_key(bed->toe.memory, hw_toe_memory_bytes()));
+    hw_toe_reset(&bed->toe);
+    bed->toe.state = saved;
+    assert_true(hw_toe_state_loaded(&bed->toe));
+    engine_run(bed);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(value, TOE_END_STOPPED);
+    assert_null(hw_toe_tls_of(&bed->toe, &bed->toe.state.conns[tid & 0xffff]));
+    assert_int_equal(run_key(bed, tid, tls_key[0], 0, 0), TOE_ENDED);
+    assert_false(has_key(bed->toe.memory, hw_toe_memory_bytes()));
 }
 
 TEST_FIXTURE(setup, teardown)
