@@ -409,6 +409,43 @@ void aoe_ata_receive(struct aoe *aoe, const struct aoe_station *from,
 
 /* ---- What the main loop has to do. */
 
+bool aoe_ata_executes_excluded(const struct aoe *aoe, uint8_t minor)
+{
+    for (unsigned int i = 0; i < AOE_SLOTS; i++) {
+        const struct aoe_slot *slot = &aoe->slots[i];
+
+        if ((slot->state == AOE_SLOT_TARGET ||
+             slot->state == AOE_SLOT_SENDING) &&
+            slot->header.minor == minor &&
+            (aoe_is_fenced(aoe, minor, slot->from.mac) ||
+             !aoe_is_admitted(aoe, minor, slot->from.mac))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the command may be executed, now that its turn has come: while it
+ * waited, the device may have got other holders or another mask list.  If not,
+ * the command ends. */
+static bool slot_is_allowed(struct aoe_slot *slot)
+{
+    struct aoe *aoe = slot->aoe;
+    uint8_t minor = slot->header.minor;
+
+    if (aoe_is_exported(aoe, minor + 1u) != AOE_EXPORTED) {
+        aoe_note(aoe, slot->from.port, AOE_DROP_NOT_OURS);
+    } else if (!aoe_is_admitted(aoe, minor, slot->from.mac)) {
+        aoe_note(aoe, slot->from.port, AOE_DROP_MASKED);
+    } else if (aoe_is_fenced(aoe, minor, slot->from.mac)) {
+        aoe_refuse(aoe, &slot->from, &slot->header, AOE_ERROR_RESERVED);
+    } else {
+        return true;
+    }
+    aoe_slot_enter(slot, AOE_SLOT_FREE);
+    return false;
+}
+
 /* Give commands to the target, unless they have to wait for earlier ones. */
 static bool submit_waiting(struct aoe *aoe)
 {
@@ -421,10 +458,7 @@ static bool submit_waiting(struct aoe *aoe)
             continue;
         }
         is_busy = true;
-        if (aoe_is_exported(aoe, slot->header.minor + 1u) != AOE_EXPORTED) {
-            aoe_note(aoe, slot->from.port, AOE_DROP_NOT_OURS);
-            aoe_slot_enter(slot, AOE_SLOT_FREE);
-        } else {
+        if (slot_is_allowed(slot)) {
             aoe_host_submit(slot);
         }
     }

@@ -13,6 +13,7 @@ static bool binding_step(void *ctx)
     bool is_busy = aoe_host_step(aoe);
 
     is_busy |= aoe_ata_step(aoe);
+    is_busy |= aoe_device_step(aoe);
     is_busy |= aoe_config_step(aoe);
     return is_busy;
 }

@@ -3,6 +3,11 @@
  * Who may use a device: its list of MAC addresses, and its reservation.  Both
  * are set by hosts, and lost with the power.  Neither of them proves anything:
  * a station can send with any address.
+ *
+ * A change that excludes a station forbids its commands at once.  It is
+ * answered when none of them is being executed any more, so that nothing of
+ * them follows the answer.  Until then, whoever asks for the list gets no
+ * answer.
  * Spec: AoEr11 sections 3.3 and 3.4.
  */
 #include "nvmeof/aoe/aoe_state.h"
@@ -60,7 +65,7 @@ bool aoe_is_fenced(const struct aoe *aoe, uint8_t minor, const uint8_t *mac)
     return holders->count != 0 && find_mac(holders, mac) == holders->count;
 }
 
-/* ---- MAC Mask List. */
+/* ---- Changes. */
 
 /* Apply all directives, or up to the first one that is wrong.
  * @return 0, or enum aoe_mask_error */
@@ -117,6 +122,71 @@ static void send_masks(struct aoe *aoe, const struct aoe_station *to,
     aoe_commit(aoe, to, len);
 }
 
+static void send_holders(struct aoe *aoe, const struct aoe_station *to,
+                         const struct aoe_header *request, uint8_t command)
+{
+    const struct aoe_macs *holders = &aoe->devices[request->minor].holders;
+    const struct aoe_header header =
+        aoe_answer_header(aoe, request, AOE_ERROR_NONE);
+    uint8_t *frame = aoe->config.ports.begin(aoe->config.ports.ctx, to);
+    size_t macs_len = holders->count * (size_t)AOE_MAC_LEN;
+
+    if (frame == NULL) {
+        return;
+    }
+    aoe_header_emit(frame, &header);
+    frame[AOE_HEADER_LEN + AOE_RESERVE_COMMAND] = command;
+    frame[AOE_HEADER_LEN + AOE_RESERVE_COUNT] = holders->count;
+    memcpy(frame + AOE_HEADER_LEN + AOE_RESERVE_LEN, holders->mac, macs_len);
+    aoe_commit(aoe, to, AOE_HEADER_LEN + AOE_RESERVE_LEN + macs_len);
+}
+
+static void answer_change(struct aoe *aoe, const struct aoe_change *change)
+{
+    if (change->header.command == AOE_MASK) {
+        send_masks(aoe, &change->from, &change->header, change->command,
+                   change->error);
+    } else {
+        send_holders(aoe, &change->from, &change->header, change->command);
+    }
+}
+
+/*
+ * Answer a request as soon as the device executes no command of a station that
+ * its lists exclude.  Of several changes that wait, the last one is answered;
+ * the others, and requests that change nothing, are repeated by their senders.
+ */
+static void answer_later(struct aoe *aoe, const struct aoe_station *from,
+                         const struct aoe_header *header, uint8_t command,
+                         uint8_t error, bool is_change)
+{
+    struct aoe_change *waiting = &aoe->devices[header->minor].change;
+    const struct aoe_change change = {
+        .is_waiting = true,
+        .from = *from,
+        .header = *header,
+        .command = command,
+        .error = error,
+    };
+
+    if (!aoe_ata_executes_excluded(aoe, header->minor)) {
+        answer_change(aoe, &change);
+        return;
+    }
+    if (!is_change) {
+        aoe_note(aoe, from->port, AOE_DROP_RETRY);
+        return;
+    }
+    if (waiting->is_waiting) {
+        aoe_note(aoe, waiting->from.port, AOE_DROP_RETRY);
+    } else {
+        aoe->changes++;
+    }
+    *waiting = change;
+}
+
+/* ---- Requests. */
+
 void aoe_mask_receive(struct aoe *aoe, const struct aoe_station *from,
                       const struct aoe_header *header, const uint8_t *args,
                       size_t len)
@@ -142,28 +212,7 @@ void aoe_mask_receive(struct aoe *aoe, const struct aoe_station *from,
         error = edit_masks(&aoe->devices[header->minor].masks,
                            args + AOE_MASK_LEN, count);
     }
-    send_masks(aoe, from, header, command, error);
-}
-
-/* ---- Reserve/Release. */
-
-static void send_holders(struct aoe *aoe, const struct aoe_station *to,
-                         const struct aoe_header *request, uint8_t command)
-{
-    const struct aoe_macs *holders = &aoe->devices[request->minor].holders;
-    const struct aoe_header header =
-        aoe_answer_header(aoe, request, AOE_ERROR_NONE);
-    uint8_t *frame = aoe->config.ports.begin(aoe->config.ports.ctx, to);
-    size_t macs_len = holders->count * (size_t)AOE_MAC_LEN;
-
-    if (frame == NULL) {
-        return;
-    }
-    aoe_header_emit(frame, &header);
-    frame[AOE_HEADER_LEN + AOE_RESERVE_COMMAND] = command;
-    frame[AOE_HEADER_LEN + AOE_RESERVE_COUNT] = holders->count;
-    memcpy(frame + AOE_HEADER_LEN + AOE_RESERVE_LEN, holders->mac, macs_len);
-    aoe_commit(aoe, to, AOE_HEADER_LEN + AOE_RESERVE_LEN + macs_len);
+    answer_later(aoe, from, header, command, error, command != AOE_MASK_READ);
 }
 
 void aoe_reserve_receive(struct aoe *aoe, const struct aoe_station *from,
@@ -197,7 +246,24 @@ void aoe_reserve_receive(struct aoe *aoe, const struct aoe_station *from,
                           args + AOE_RESERVE_LEN + i * (size_t)AOE_MAC_LEN);
         }
     }
-    send_holders(aoe, from, header, command);
+    answer_later(aoe, from, header, command, 0, command != AOE_RESERVE_READ);
+}
+
+bool aoe_device_step(struct aoe *aoe)
+{
+    bool is_busy = false;
+
+    for (unsigned int i = 0; i < AOE_DEVICES && aoe->changes != 0; i++) {
+        struct aoe_change *change = &aoe->devices[i].change;
+
+        if (change->is_waiting && !aoe_ata_executes_excluded(aoe, (uint8_t)i)) {
+            change->is_waiting = false;
+            aoe->changes--;
+            answer_change(aoe, change);
+            is_busy = true;
+        }
+    }
+    return is_busy;
 }
 
 /* ---- For operators. */
@@ -217,4 +283,5 @@ struct aoe_device_info aoe_device_info(const struct aoe *aoe, uint32_t nsid)
 void aoe_forget(struct aoe *aoe)
 {
     memset(aoe->devices, 0, sizeof(aoe->devices));
+    aoe->changes = 0;
 }

@@ -63,10 +63,21 @@ struct aoe_macs {
     uint8_t mac[AOE_MACS][AOE_MAC_LEN];
 };
 
+/* A change of a device's lists whose answer waits for commands that the device
+ * executes, of stations that the lists now exclude. */
+struct aoe_change {
+    bool is_waiting;
+    struct aoe_station from;
+    struct aoe_header header;
+    uint8_t command; /* enum aoe_mask_command, or enum aoe_reserve_command */
+    uint8_t error;   /* enum aoe_mask_error */
+};
+
 /* What hosts have set of a device.  It is lost with the power. */
 struct aoe_device {
     struct aoe_macs masks;
     struct aoe_macs holders;
+    struct aoe_change change;
     uint16_t string_len;
     uint8_t string[AOE_STRING_MAX];
 };
@@ -115,6 +126,8 @@ struct aoe {
     uint16_t answering; /* slots in AOE_SLOT_ANSWERS or AOE_SLOT_SENDING */
     struct aoe_slot slots[AOE_REQUESTS]; /* the last one is for control */
 
+    uint16_t changes; /* devices with a change whose answer waits */
+
     uint16_t query_count;
     struct aoe_broadcast queries[AOE_QUERIES]; /* the oldest one is first */
 
@@ -146,6 +159,9 @@ void aoe_ata_receive(struct aoe *aoe, const struct aoe_station *from,
                      const struct aoe_header *header, const uint8_t *args,
                      size_t len);
 bool aoe_ata_step(struct aoe *aoe);
+/** Whether the target executes a command of a station that may not use the
+ * device any more. */
+bool aoe_ata_executes_excluded(const struct aoe *aoe, uint8_t minor);
 uint8_t aoe_sectors_max(const struct aoe *aoe, uint8_t port);
 /** The only writer of slot->state. */
 void aoe_slot_enter(struct aoe_slot *slot, enum aoe_slot_state next);
@@ -173,6 +189,8 @@ void aoe_mask_receive(struct aoe *aoe, const struct aoe_station *from,
 void aoe_reserve_receive(struct aoe *aoe, const struct aoe_station *from,
                          const struct aoe_header *header, const uint8_t *args,
                          size_t len);
+/** Answer changes that have waited long enough. */
+bool aoe_device_step(struct aoe *aoe);
 /** Whether the device's mask list admits a station. */
 bool aoe_is_admitted(const struct aoe *aoe, uint8_t minor, const uint8_t *mac);
 /** Whether the device is reserved for others. */

@@ -436,6 +436,174 @@ static void test_a_reservation_is_taken_by_force(void **state)
     expect_error(world, AOE_ERROR_RESERVED);
 }
 
+static uint64_t count_retries(const struct world *world)
+{
+    return aoe_count(world->aoe, 0, AOE_DROP_RETRY);
+}
+
+static void test_a_write_that_waits_ends_when_others_get_the_device(
+    void **state)
+{
+    static const uint8_t data[512] = {1};
+    struct world *world = *state;
+
+    world_give(world, 0, A, frame, world_ata(frame, 0, 1, 0x34, 0, 1, data));
+    world_give(world, 0, B, frame, put_reserve(AOE_RESERVE_FORCE, B, 1));
+    expect_holders(world, AOE_RESERVE_FORCE, 1);
+    world_run(world);
+    expect_error(world, AOE_ERROR_RESERVED);
+    assert_int_equal(world->fake->history_count, 0);
+}
+
+static void test_a_write_that_waits_ends_when_its_station_is_masked(
+    void **state)
+{
+    static const uint8_t data[512] = {1};
+    struct world *world = *state;
+    size_t len;
+
+    world_give(world, 0, A, frame, world_ata(frame, 0, 1, 0x34, 0, 1, data));
+    len = put_directive(put_mask(AOE_MASK_EDIT, 1), AOE_MAC_ADD, B);
+    world_give(world, 0, B, frame, len);
+    expect_masks(world, AOE_MASK_EDIT, 0, 1);
+    world_run(world);
+    world_expect_silence(world);
+    assert_int_equal(aoe_count(world->aoe, 0, AOE_DROP_MASKED), 1);
+    assert_int_equal(world->fake->history_count, 0);
+}
+
+/* Station A writes or reads, and the medium does not answer yet. */
+static void hold_command(struct world *world, uint8_t command)
+{
+    static const uint8_t data[512] = {1};
+
+    world->fake->hold_media = true;
+    world_send(
+        world, 0, A, frame,
+        world_ata(frame, 0, 1, command, 0, 1, command == 0x34 ? data : NULL));
+    world_expect_silence(world);
+}
+
+/* The medium answers, and so does the drive: to A's command first. */
+static void release_command(struct world *world)
+{
+    const struct world_frame *got;
+
+    world->fake->hold_media = false;
+    world_run(world);
+    got = world_take(world);
+    assert_non_null(got);
+    assert_int_equal(got->data[0], 0x18);
+    assert_int_equal(got->to.mac[5], A);
+    assert_int_equal(get_be32(got->data + AOE_TAG), 1);
+}
+
+static void test_a_reservation_is_answered_after_the_commands_that_it_excludes(
+    void **state)
+{
+    static const uint8_t commands[] = {0x34, 0x24}; /* write, read */
+    struct world *world = *state;
+
+    for (unsigned int i = 0; i < ARRAY_LEN(commands); i++) {
+        hold_command(world, commands[i]);
+        world_send(world, 0, B, frame, put_reserve(AOE_RESERVE_FORCE, B, 1));
+        world_expect_silence(world);
+        release_command(world);
+        expect_holders(world, AOE_RESERVE_FORCE, 1);
+        world_expect_silence(world);
+        assert_int_equal(count_retries(world), 0);
+        world_send(world, 0, B, frame, put_reserve(AOE_RESERVE_SET, B, 0));
+        expect_holders(world, AOE_RESERVE_SET, 0);
+    }
+}
+
+static void test_a_mask_list_is_answered_after_the_writes_that_it_excludes(
+    void **state)
+{
+    struct world *world = *state;
+    size_t len;
+
+    hold_command(world, 0x34);
+    len = put_directive(put_mask(AOE_MASK_EDIT, 1), AOE_MAC_ADD, B);
+    world_send(world, 0, B, frame, len);
+    world_expect_silence(world);
+    release_command(world);
+    expect_masks(world, AOE_MASK_EDIT, 0, 1);
+    world_expect_silence(world);
+}
+
+/* Who excludes itself could not repeat its request. */
+static void test_who_excludes_itself_is_answered_after_its_write(void **state)
+{
+    struct world *world = *state;
+    size_t len;
+
+    hold_command(world, 0x34);
+    len = put_directive(put_mask(AOE_MASK_EDIT, 1), AOE_MAC_ADD, B);
+    world_send(world, 0, A, frame, len);
+    world_expect_silence(world);
+    release_command(world);
+    expect_masks(world, AOE_MASK_EDIT, 0, 1);
+}
+
+/* A station that sees itself in the list would believe that it is alone. */
+static void test_nobody_is_told_a_list_before_its_change_is_answered(
+    void **state)
+{
+    struct world *world = *state;
+
+    hold_command(world, 0x34);
+    world_send(world, 0, B, frame, put_reserve(AOE_RESERVE_FORCE, B, 1));
+    world_send(world, 0, B, frame, put_reserve(AOE_RESERVE_READ, 0, 0));
+    world_send(world, 0, B, frame, put_mask(AOE_MASK_READ, 0));
+    world_expect_silence(world);
+    assert_int_equal(count_retries(world), 2);
+    release_command(world);
+    expect_holders(world, AOE_RESERVE_FORCE, 1);
+    world_expect_silence(world);
+}
+
+static void test_the_last_of_several_changes_is_answered(void **state)
+{
+    struct world *world = *state;
+
+    hold_command(world, 0x34);
+    world_send(world, 0, B, frame, put_reserve(AOE_RESERVE_FORCE, B, 1));
+    world_send(world, 0, B, frame, put_reserve(AOE_RESERVE_SET, B, 2));
+    world_expect_silence(world);
+    assert_int_equal(count_retries(world), 1);
+    release_command(world);
+    expect_holders(world, AOE_RESERVE_SET, 2);
+    world_expect_silence(world);
+}
+
+static void test_other_devices_are_answered_at_once(void **state)
+{
+    struct world *world = *state;
+
+    hold_command(world, 0x34);
+    world_send(world, 0, B, frame, put_reserve(AOE_RESERVE_FORCE, B, 1));
+    world_expect_silence(world);
+    put_reserve(AOE_RESERVE_SET, B, 1);
+    frame[AOE_MINOR] = 1;
+    world_send(world, 0, B, frame, AOE_HEADER_LEN + AOE_RESERVE_LEN + 6);
+    expect_holders(world, AOE_RESERVE_SET, 1);
+    release_command(world);
+    expect_holders(world, AOE_RESERVE_FORCE, 1);
+}
+
+/* The operator's command drops the change, and its answer. */
+static void test_a_forgotten_change_is_not_answered(void **state)
+{
+    struct world *world = *state;
+
+    hold_command(world, 0x34);
+    world_send(world, 0, B, frame, put_reserve(AOE_RESERVE_FORCE, B, 1));
+    aoe_forget(world->aoe);
+    release_command(world);
+    world_expect_silence(world);
+}
+
 static void test_bad_reservations_change_nothing(void **state)
 {
     struct world *world = *state;
