@@ -106,7 +106,7 @@ static bool command_post(struct toe *toe, enum toe_opcode opcode, uint32_t tid,
 
 /* Publish a command that command_begin() has begun, and wait until the engine
  * has taken it. */
-static bool command_run(struct toe *toe, const uint8_t *slot)
+static enum toe_status command_wait(struct toe *toe, const uint8_t *slot)
 {
     uint8_t status;
 
@@ -116,7 +116,12 @@ static bool command_run(struct toe *toe, const uint8_t *slot)
         hal_relax();
     }
     hal_dma_rmb();
-    return status == TOE_OK;
+    return (enum toe_status)status;
+}
+
+static bool command_run(struct toe *toe, const uint8_t *slot)
+{
+    return command_wait(toe, slot) == TOE_OK;
 }
 
 static bool listen_run(struct toe *toe, enum toe_opcode opcode, uint16_t port)
@@ -232,12 +237,13 @@ uint16_t toe_record_contexts(const struct toe *toe)
                                CONTEXTS);
 }
 
-bool toe_set_key(struct toe *toe, uint32_t tid, const struct toe_key *key)
+enum toe_status toe_set_key(struct toe *toe, uint32_t tid,
+                            const struct toe_key *key)
 {
     uint8_t *slot = command_begin(toe, TOE_CMD_KEY, tid);
 
     if (slot == NULL) {
-        return false;
+        return TOE_PENDING;
     }
     dma_store64(slot, TOE_KEY_SEQUENCE, key->sequence);
     dma_store8(slot, TOE_KEY_FLAGS, key->receives ? TOE_KEY_RECEIVES : 0);
@@ -245,7 +251,7 @@ bool toe_set_key(struct toe *toe, uint32_t tid, const struct toe_key *key)
     memcpy(slot + TOE_KEY_BYTES, key->bytes, TOE_KEY_MAX);
     memcpy(slot + TOE_KEY_IV, key->iv, TOE_KEY_IV_LEN);
     dma_store32(slot, TOE_KEY_HELD, key->held);
-    return command_run(toe, slot);
+    return command_wait(toe, slot);
 }
 
 bool toe_send_record(struct toe *toe, uint32_t tid, uint8_t type,

@@ -133,9 +133,9 @@ struct toe_key {
 uint16_t toe_record_contexts(const struct toe *toe);
 
 /** Let the engine open or seal records of TLS 1.3 from the next byte on.
- * Waits.  @return false when it does not: nothing has happened */
-MUST_USE bool toe_set_key(struct toe *toe, uint32_t tid,
-                          const struct toe_key *key);
+ * Waits.  @return what it says; TOE_PENDING: there is no room for a command */
+MUST_USE enum toe_status toe_set_key(struct toe *toe, uint32_t tid,
+                                     const struct toe_key *key);
 
 /** Send a record of another type than data, of a connection that has a key. */
 MUST_USE bool toe_send_record(struct toe *toe, uint32_t tid, uint8_t type,

@@ -279,6 +279,7 @@ bool tcp_echo_listen(struct tcp_echo *echo, bool is_on)
     if (is_on == echo->is_listening) {
         return true;
     }
+    toe_settle(echo->toe); /* all of its ring is free */
     if (is_on && !toe_listen(echo->toe, TCP_ECHO_PORT)) {
         return false;
     }

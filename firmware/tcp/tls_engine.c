@@ -32,21 +32,38 @@ static bool can_send(const struct tls_conn *conn)
     return conn->nvme_sends + conn->records_out < TOE_SENDS;
 }
 
-bool tls_engine_set_key(struct tls_socket *socket, const struct tls_conn *conn,
+/* What follows from the engine's answer to a key.  @return whether it has it */
+static bool judge_key(struct tls_socket *socket, struct tls_conn *conn,
+                      enum toe_status status)
+{
+    if (status == TOE_PENDING) {
+        conn->needs_step = true;
+    } else if (status != TOE_OK && status != TOE_ENDED &&
+               (status != TOE_BAD_STATE || conn->engine == TLS_ENGINE_ON)) {
+        /* It would answer the same again. */
+        socket->counters[TLS_COUNT_REFUSED]++;
+        conn->wants_abort = true;
+    }
+    return status == TOE_OK;
+}
+
+/* Otherwise its entry comes next: the connection has ended, or further bytes
+ * have come, if these are the first keys. */
+bool tls_engine_set_key(struct tls_socket *socket, struct tls_conn *conn,
                         bool receives)
 {
     struct toe_key key = {
         .receives = receives,
         .held = conn->received - conn->read,
     };
-    bool is_set;
+    enum toe_status status;
 
     key.len_bytes = (uint8_t)tls_traffic_key(
         socket->config.crypto, (enum auth_hash)conn->hash,
         receives ? &conn->from_client : &conn->from_server, key.bytes, key.iv);
-    is_set = toe_set_key(socket->config.toe, conn->tid, &key);
+    status = toe_set_key(socket->config.toe, conn->tid, &key);
     wipe_bytes(&key, sizeof(key));
-    return is_set;
+    return judge_key(socket, conn, status);
 }
 
 /* Give it the keys when all of the handshake is sent and given back.  It does
@@ -56,8 +73,14 @@ static bool start_engine(struct tls_socket *socket, struct tls_conn *conn)
     struct toe *toe = socket->config.toe;
 
     if (conn->has_ended || conn->wants_abort || conn->given != conn->made ||
-        conn->credit_due != 0 || !has_room(socket, 3) ||
-        !tls_engine_set_key(socket, conn, true)) {
+        conn->credit_due != 0) {
+        return false;
+    }
+    if (!has_room(socket, 3)) {
+        conn->needs_step = true;
+        return false;
+    }
+    if (!tls_engine_set_key(socket, conn, true)) {
         return false;
     }
     conn->received = conn->read = 0;
@@ -84,6 +107,7 @@ bool tls_engine_say(struct tls_socket *socket, struct tls_conn *conn,
     /* The engine takes one key more while another one waits for its turn. */
     if (conn->engine != TLS_ENGINE_ON || !can_say(socket, conn) ||
         (type == TLS_TYPE_HANDSHAKE && conn->records_out != 0)) {
+        conn->needs_step |= !has_room(socket, 3);
         return false;
     }
     memcpy(to, message, len);
@@ -95,10 +119,27 @@ bool tls_engine_say(struct tls_socket *socket, struct tls_conn *conn,
     return true;
 }
 
+/* The peer's next key: the engine waits for it. */
+static bool give_key(struct tls_socket *socket, struct tls_conn *conn)
+{
+    if (conn->has_ended || conn->wants_abort) {
+        return false;
+    }
+    if (!has_room(socket, 1)) {
+        conn->needs_step = true;
+        return false;
+    }
+    conn->key_due = !tls_engine_set_key(socket, conn, true);
+    return !conn->key_due;
+}
+
 bool tls_engine_step(struct tls_socket *socket, struct tls_conn *conn)
 {
-    return conn->state == TLS_CONN_OPEN && conn->engine == TLS_ENGINE_WANTED &&
-           start_engine(socket, conn);
+    if (conn->state != TLS_CONN_OPEN) {
+        return false;
+    }
+    return (conn->engine == TLS_ENGINE_WANTED && start_engine(socket, conn)) ||
+           (conn->key_due && give_key(socket, conn));
 }
 
 bool tls_engine_send(struct tls_socket *socket, struct tls_conn *conn,

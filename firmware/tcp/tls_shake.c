@@ -122,7 +122,7 @@ static void attach_nvme(struct tls_socket *socket, struct tls_conn *conn)
     conn->hash = server->hash;
     conn->from_client = server->from_client;
     conn->from_server = server->from_server;
-    if (toe_record_contexts(socket->config.toe) != 0) {
+    if (toe_record_contexts(socket->config.toe) >= TLS_OPEN_MAX) {
         conn->engine = TLS_ENGINE_WANTED;
     } else {
         tls_half_init(&conn->receives, socket->config.crypto, hash,

@@ -181,9 +181,12 @@ static bool socket_abort(void *ctx, uint32_t id)
 static bool release_conn(struct tls_socket *socket, struct tls_conn *conn)
 {
     if (!conn->has_ended || conn->has_close || conn->has_abort ||
-        conn->sent != conn->given || conn->records_out != 0 ||
-        toe_room(socket->config.toe) <= socket->config.commands_left ||
+        conn->sent != conn->given || conn->records_out != 0) {
+        return false;
+    }
+    if (toe_room(socket->config.toe) <= socket->config.commands_left ||
         !toe_release(socket->config.toe, conn->tid)) {
+        conn->needs_step = true;
         return false;
     }
     free_conn(socket, conn);
@@ -554,11 +557,15 @@ bool tls_socket_step(struct tls_socket *socket, uint64_t now_us)
         if (conn->state == TLS_CONN_ENDING && conn->has_ended) {
             (void)release_conn(socket, conn);
         }
+        socket->has_work |= conn->needs_step;
     }
     return any;
 }
 
 uint64_t tls_socket_deadline(const struct tls_socket *socket)
 {
+    if (socket->has_work) {
+        return socket->now_us;
+    }
     return socket->used == 0 ? UINT64_MAX : socket->next_watch_us;
 }

@@ -99,6 +99,7 @@ struct tls_conn {
 
     uint8_t hash;      /* enum auth_hash: of the cipher suite */
     bool wants_update; /* the peer wants another key from us, too */
+    bool key_due;      /* the engine is to get the peer's next key */
     struct tls_secret from_client, from_server; /* traffic secrets */
 
     uint8_t engine;      /* enum tls_engine_use; if it is ON: */
@@ -139,7 +140,8 @@ struct tls_socket {
     uint64_t next_watch_us;
     uint32_t bytes_left; /* of TLS_TURN_BYTES */
     uint8_t first;       /* whose turn comes first */
-    bool has_work;       /* NVMe/TCP has given some since the last step */
+    bool has_work;       /* NVMe/TCP has given some since the last step, or
+                          * that has left some */
     uint16_t used, open_count;
     uint64_t counters[TLS_COUNTERS];
     uint8_t conn_of[TOE_SLOTS]; /* TLS_CONNS: none */
@@ -148,6 +150,8 @@ struct tls_socket {
 };
 
 _Static_assert(TLS_CONNS <= UINT8_MAX, "conn_of holds their numbers");
+_Static_assert((int)TLS_OPEN_MAX <= (int)TOE_RECORD_CONTEXTS,
+               "the engine has keys for each of them");
 
 /** Initialise it without connections.
  *
@@ -177,8 +181,8 @@ void tls_socket_adopt(struct tls_socket *socket, uint32_t tid,
  * @return whether anything was done: take another turn */
 bool tls_socket_step(struct tls_socket *socket, uint64_t now_us);
 
-/** Whether NVMe/TCP has called the seam since the last step: the next one is
- * due. */
+/** Whether NVMe/TCP has called the seam since the last step, or that has left
+ * something for which the engine had no room: the next one is due. */
 static inline bool tls_socket_has_work(const struct tls_socket *socket)
 {
     return socket->has_work;
@@ -232,9 +236,10 @@ MUST_USE bool tls_engine_say(struct tls_socket *socket, struct tls_conn *conn,
                              enum tls_type type, const uint8_t *message,
                              uint32_t len);
 
-/** Let it have the key of a secret.  @return false: not now, or it has ended */
-MUST_USE bool tls_engine_set_key(struct tls_socket *socket,
-                                 const struct tls_conn *conn, bool receives);
+/** Let it have the key of a secret.  @return false: not now, or the connection
+ * has ended or is to be aborted */
+bool tls_engine_set_key(struct tls_socket *socket, struct tls_conn *conn,
+                        bool receives);
 
 /** As the functions of the seam. */
 bool tls_engine_send(struct tls_socket *socket, struct tls_conn *conn,

@@ -16,8 +16,8 @@ enum {
 
 static const uint8_t update[KEY_UPDATE_LEN] = {KEY_UPDATE, 0, 0, 1, 0};
 
-/* Other secrets, and their keys.  @return false: the connection has ended */
-static bool next_key(struct tls_socket *socket, struct tls_conn *conn,
+/* Another secret, and its key. */
+static void next_key(struct tls_socket *socket, struct tls_conn *conn,
                      bool receives)
 {
     const struct tls_crypto *crypto = socket->config.crypto;
@@ -26,12 +26,15 @@ static bool next_key(struct tls_socket *socket, struct tls_conn *conn,
         receives ? &conn->from_client : &conn->from_server;
 
     tls_update_secret(crypto, hash, secret);
-    if (conn->engine != TLS_ENGINE_NONE) {
-        return tls_engine_set_key(socket, conn, receives);
+    if (conn->engine == TLS_ENGINE_NONE) {
+        tls_half_init(receives ? &conn->receives : &conn->sends, crypto, hash,
+                      secret);
+    } else if (receives) {
+        conn->key_due = true; /* tls_engine_step() */
+    } else {
+        /* There is room after tls_engine_say(). */
+        (void)tls_engine_set_key(socket, conn, false);
     }
-    tls_half_init(receives ? &conn->receives : &conn->sends, crypto, hash,
-                  secret);
-    return true;
 }
 
 void tls_update_take(struct tls_socket *socket, struct tls_conn *conn,
@@ -43,7 +46,7 @@ void tls_update_take(struct tls_socket *socket, struct tls_conn *conn,
         tls_conn_refuse(socket, conn, TLS_ALERT_ILLEGAL);
     } else {
         conn->wants_update |= message[REQUEST_AT] == 1;
-        conn->wants_abort |= !next_key(socket, conn, true);
+        next_key(socket, conn, true);
     }
 }
 
@@ -56,6 +59,6 @@ bool tls_update_send(struct tls_socket *socket, struct tls_conn *conn)
         return false;
     }
     conn->wants_update = false;
-    conn->wants_abort |= !next_key(socket, conn, false);
+    next_key(socket, conn, false);
     return true;
 }

@@ -34,14 +34,18 @@ static struct engine_conn {
     uint8_t *ring; /* NULL: it is not the engine's */
     uint32_t received, credited;
     unsigned int sends, closes, aborts;
+    unsigned int keys_asked, keys; /* KEY commands; those that were taken */
 } engine[PEERS];
 static unsigned int rejects, releases;
+static uint32_t room;         /* for commands */
+static uint16_t key_contexts; /* 0: it has no keys */
+static enum toe_status key_answer;
 static uint8_t tcb[TOE_TCB_LEN];
 
 uint32_t toe_room(struct toe *toe)
 {
     (void)toe;
-    return COMMANDS;
+    return room;
 }
 
 const uint8_t *toe_query(struct toe *toe, uint32_t tid)
@@ -124,6 +128,7 @@ bool toe_abort(struct toe *toe, uint32_t tid, uint64_t cookie)
 bool toe_release(struct toe *toe, uint32_t tid)
 {
     (void)toe;
+    assert_true(room > COMMANDS_LEFT);
     assert_null(engine[tid].ring);
     releases++;
     return true;
@@ -132,15 +137,18 @@ bool toe_release(struct toe *toe, uint32_t tid)
 uint16_t toe_record_contexts(const struct toe *toe)
 {
     (void)toe;
-    return 0;
+    return key_contexts;
 }
 
-bool toe_set_key(struct toe *toe, uint32_t tid, const struct toe_key *key)
+enum toe_status toe_set_key(struct toe *toe, uint32_t tid,
+                            const struct toe_key *key)
 {
     (void)toe;
-    (void)tid;
-    (void)key;
-    return false;
+    assert_true(room > COMMANDS_LEFT);
+    assert_int_equal(key->len_bytes, 16);
+    engine[tid].keys_asked++;
+    engine[tid].keys += key_answer == TOE_OK;
+    return key_answer;
 }
 
 bool toe_send_record(struct toe *toe, uint32_t tid, uint8_t type,
@@ -389,6 +397,9 @@ static int setup(void **state)
 
     memset(engine, 0, sizeof(engine));
     rejects = releases = 0;
+    room = COMMANDS;
+    key_contexts = 0;
+    key_answer = TOE_OK;
     num_keys = 1;
     now_us = 1000000;
     nvme = calloc(1, sizeof(*nvme));
@@ -771,4 +782,144 @@ static void test_a_handshake_takes_few_records_in_a_turn(void **state)
     assert_in_range(tls.handshakes[0].record_len, 1, 32);
     take_turns();
     assert_int_equal(tls.handshakes[0].record_len, sizeof(bytes));
+}
+
+/* ---- Keys in the engine. */
+
+/* A handshake takes few records in a turn, so that the connection is open when
+ * it has none left. */
+static void peer_opens_with_keys(uint32_t tid)
+{
+    key_contexts = TOE_RECORD_CONTEXTS;
+    peer_shakes(tid, IS_DONE);
+    assert_int_equal(tls.conns[tls.conn_of[tid]].state, TLS_CONN_OPEN);
+}
+
+static void peer_updates_key(uint32_t tid)
+{
+    const uint8_t message[8] = {24, 0, 0, 1, 1}; /* and wants ours */
+    const struct toe_entry entry = {.kind = TOE_KIND_RECORD,
+                                    .status = TOE_OK,
+                                    .tid = tid,
+                                    .value = 5,
+                                    .port = TLS_TYPE_HANDSHAKE,
+                                    .cookie = get_le64(message)};
+
+    assert_true(tls_socket_take(&tls, &entry));
+}
+
+static void test_an_engine_without_enough_keys_gets_none(void **state)
+{
+    (void)state;
+    key_contexts = TLS_OPEN_MAX - 1;
+    peer_shakes(1, IS_DONE);
+    assert_int_equal(engine[1].keys_asked, 0);
+    peer_sends(1, short_record, sizeof(short_record));
+    take_turns();
+    assert_int_equal(nvme->received[0], 1);
+}
+
+/* What finds no room for commands is done as soon as there is some, although
+ * nothing else comes. */
+static void test_keys_wait_for_room(void **state)
+{
+    (void)state;
+    room = COMMANDS_LEFT + 2;
+    peer_opens_with_keys(1);
+    assert_int_equal(engine[1].keys_asked, 0);
+    assert_int_equal(tls_socket_deadline(&tls), now_us);
+    room = COMMANDS;
+    take_turns();
+    assert_int_equal(engine[1].keys, 2);
+    assert_ptr_equal(engine[1].ring, nvme->rings[0]);
+    assert_true(tls_socket_deadline(&tls) > now_us);
+}
+
+static void test_a_key_update_waits_for_room(void **state)
+{
+    (void)state;
+    peer_opens_with_keys(1);
+    room = COMMANDS_LEFT;
+    peer_updates_key(1);
+    take_turns();
+    assert_int_equal(engine[1].keys, 2);
+    assert_int_equal(tls_socket_deadline(&tls), now_us);
+    room = COMMANDS_LEFT + 1; /* for one command */
+    take_turns();
+    assert_int_equal(engine[1].keys, 3);
+    assert_int_equal(engine[1].sends, 0);
+    room = COMMANDS;
+    take_turns();
+    assert_int_equal(engine[1].sends, 1);
+    assert_int_equal(engine[1].keys, 4);
+    assert_int_equal(engine[1].aborts, 0);
+    assert_true(tls_socket_deadline(&tls) > now_us);
+}
+
+/* Further bytes that the engine has reported come first. */
+static void test_a_key_is_asked_for_again_after_further_bytes(void **state)
+{
+    unsigned int asked;
+
+    (void)state;
+    key_answer = TOE_BAD_STATE;
+    peer_opens_with_keys(1);
+    asked = engine[1].keys_asked;
+    assert_in_range(asked, 1, 2);
+    take_turns();
+    assert_int_equal(engine[1].keys_asked, asked);
+    key_answer = TOE_OK;
+    peer_sends(1, short_record, 4);
+    take_turns();
+    assert_int_equal(engine[1].keys_asked, asked + 2);
+    assert_int_equal(engine[1].aborts, 0);
+}
+
+static void test_a_key_that_is_refused_for_good_ends_the_connection(
+    void **state)
+{
+    const struct toe_entry sent = {.kind = TOE_KIND_SENT,
+                                   .status = TOE_OK,
+                                   .tid = 2,
+                                   .cookie = TLS_ENGINE_COOKIE};
+
+    (void)state;
+    key_answer = TOE_NO_ROOM;
+    peer_opens_with_keys(1);
+    assert_int_equal(engine[1].keys_asked, 1);
+    assert_int_equal(engine[1].aborts, 1);
+    assert_int_equal(tls.counters[TLS_COUNT_REFUSED], 1);
+    peer_sends(1, short_record, 4);
+    take_turns();
+    assert_int_equal(engine[1].keys_asked, 1);
+    key_answer = TOE_OK;
+    peer_opens_with_keys(2);
+    key_answer = TOE_BAD_STATE; /* not of a first key */
+    peer_updates_key(2);
+    take_turns();
+    take_turns();
+    assert_int_equal(engine[2].keys_asked, 3);
+    assert_int_equal(engine[2].aborts, 1);
+    engine[2].sends = 0;
+    assert_true(tls_socket_take(&tls, &sent));
+    engine_ends(1);
+    engine_ends(2);
+    assert_int_equal(tls.used, 0);
+}
+
+static void test_the_place_of_a_refused_connection_waits_for_room(void **state)
+{
+    (void)state;
+    peer_shakes(1, IS_WRONG);
+    engine[1].ring = NULL;
+    take_entry(TOE_KIND_CLOSED, 1, 0);
+    room = COMMANDS_LEFT;
+    take_entry(TOE_KIND_ENDED, 1, 0);
+    take_turns();
+    assert_int_equal(releases, 0);
+    assert_int_equal(tls_socket_deadline(&tls), now_us);
+    room = COMMANDS;
+    take_turns();
+    assert_int_equal(releases, 1);
+    assert_int_equal(tls.used, 0);
 }
