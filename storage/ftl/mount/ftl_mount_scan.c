@@ -113,26 +113,6 @@ static bool is_half_erased(const struct ftl *ftl, uint32_t superblock)
 }
 
 /*
- * Whether an erasure of a superblock may have been cut in one plane of a die,
- * and has left other planes of the die readable: the stripes through this plane
- * have no parity.
- */
-static bool has_torn_plane(const struct ftl *ftl, uint32_t superblock,
-                           uint32_t plane)
-{
-    uint32_t dies = ftl->layout.geometry.dies;
-
-    for (uint32_t at = superblock * dies; at < (superblock + 1) * dies; at++) {
-        if ((ftl->failed_planes[at] & BIT(plane)) == 0 &&
-            ftl->mount.probes[at * ftl->layout.geometry.planes + plane] ==
-                FTL_PROBE_LOST) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/*
  * Whether a place cannot be read, is on a dead die, or may be in a block or
  * superblock that is half erased.  If so, another copy of the same contents is
  * preferred: it would survive a die that dies from now on, and is not copied
@@ -154,21 +134,14 @@ static bool is_doubtful(const struct ftl *ftl, uint32_t place)
            ftl->mount
                    .probes[block * ftl->layout.geometry.planes + unit.plane] ==
                FTL_PROBE_LOST ||
-           (!ftl->mount.prefers_originals &&
-            (is_half_erased(ftl, op.block) ||
-             has_torn_plane(ftl, op.block, unit.plane)));
+           (!ftl->mount.prefers_originals && is_half_erased(ftl, op.block));
 }
 
 bool ftl_mount_has_half_erased(const struct ftl *ftl)
 {
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
-        bool any = is_half_erased(ftl, i);
-
-        for (uint32_t plane = 0; plane < ftl->layout.geometry.planes; plane++) {
-            any |= has_torn_plane(ftl, i, plane);
-        }
-        if (any && ftl->superblocks[i].last_row != 0 &&
-            !ftl->superblocks[i].is_known) {
+        if (ftl->superblocks[i].last_row != 0 &&
+            !ftl->superblocks[i].is_known && is_half_erased(ftl, i)) {
             return true;
         }
     }
