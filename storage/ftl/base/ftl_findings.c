@@ -31,8 +31,8 @@ bool ftl_mount_is_block_erased(const struct ftl *ftl, uint32_t superblock,
     return true;
 }
 
-bool ftl_mount_is_block_gone(const struct ftl *ftl, uint32_t superblock,
-                             uint32_t die)
+uint8_t ftl_mount_gone_planes(const struct ftl *ftl, uint32_t superblock,
+                              uint32_t die)
 {
     const struct ftl_geometry *geometry = &ftl->layout.geometry;
     uint32_t at = superblock * geometry->dies + die;
@@ -42,12 +42,11 @@ bool ftl_mount_is_block_gone(const struct ftl *ftl, uint32_t superblock,
     for (uint32_t plane = 0; plane < geometry->planes; plane++) {
         uint64_t probe = ftl->mount.probes[at * geometry->planes + plane];
 
-        if ((planes & BIT(plane)) != 0 && probe != FTL_PROBE_ERASED &&
-            probe != FTL_PROBE_LOST) {
-            return false;
+        if (probe != FTL_PROBE_ERASED && probe != FTL_PROBE_LOST) {
+            planes &= (uint8_t)~BIT(plane);
         }
     }
-    return planes != 0;
+    return planes;
 }
 
 /*

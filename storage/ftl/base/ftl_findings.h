@@ -38,9 +38,9 @@ uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
 /** Whether the probes have found all planes of a block of a die erased. */
 bool ftl_mount_is_block_erased(const struct ftl *ftl, uint32_t superblock,
                                uint32_t die);
-/** Whether the first wordline of a die's block is erased or lost in each plane
- * that is not known to have failed.  False if all planes have failed. */
-bool ftl_mount_is_block_gone(const struct ftl *ftl, uint32_t superblock,
-                             uint32_t die);
+/** The planes of a die's block that are not known to have failed, and whose
+ * first wordline is erased or lost. */
+uint8_t ftl_mount_gone_planes(const struct ftl *ftl, uint32_t superblock,
+                              uint32_t die);
 
 #endif

@@ -434,6 +434,7 @@ void ftl_mount_begin(struct ftl *ftl)
     mount->checkpoint_row = 0;
     mount->has_lost_pages = false;
     mount->has_unrebuilt = false;
+    mount->has_doubted = false;
     mount->has_capacity = false;
     mount->phase = FTL_MOUNT_PROBE;
     mount->next_item = 0;

@@ -96,16 +96,20 @@ bool ftl_mount_is_unconfirmed(const struct ftl *ftl, uint32_t number)
 }
 
 /*
- * Whether an erasure of a superblock may have begun, so that its stripes have
- * no parity any more.  The stripes of a superblock whose first stripe was never
- * completed look the same, and have no parity either.  A die whose planes had
- * all failed before looks the same, too, but the stripes have parity without
- * it.  If the mount learns only later that they have failed, it begins again.
+ * Whether an erasure of a superblock may have begun in a plane of some die, so
+ * that the stripes through this plane have no parity any more.  Other planes of
+ * the die may still be readable.  A superblock whose first stripe was never
+ * completed looks the same, and has no parity either.  A plane that had failed
+ * before looks the same, too, but the stripes have parity without it.  If the
+ * mount learns only later that it has failed, it begins again.
  */
-static bool is_half_erased(const struct ftl *ftl, uint32_t superblock)
+static bool is_half_erased(const struct ftl *ftl, uint32_t superblock,
+                           uint32_t plane)
 {
     for (uint32_t die = 0; die < ftl->layout.geometry.dies; die++) {
-        if (ftl_mount_is_block_gone(ftl, superblock, die)) {
+        uint8_t gone = ftl_mount_gone_planes(ftl, superblock, die);
+
+        if ((gone & BIT(plane)) != 0) {
             return true;
         }
     }
@@ -134,15 +138,20 @@ static bool is_doubtful(const struct ftl *ftl, uint32_t place)
            ftl->mount
                    .probes[block * ftl->layout.geometry.planes + unit.plane] ==
                FTL_PROBE_LOST ||
-           (!ftl->mount.prefers_originals && is_half_erased(ftl, op.block));
+           (!ftl->mount.prefers_originals &&
+            is_half_erased(ftl, op.block, unit.plane));
 }
 
 bool ftl_mount_has_half_erased(const struct ftl *ftl)
 {
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
-        if (ftl->superblocks[i].last_row != 0 &&
-            !ftl->superblocks[i].is_known && is_half_erased(ftl, i)) {
-            return true;
+        bool has_contents = ftl->superblocks[i].last_row != 0 &&
+                            !ftl->superblocks[i].is_known;
+
+        for (uint32_t plane = 0; plane < ftl->layout.geometry.planes; plane++) {
+            if (has_contents && is_half_erased(ftl, i, plane)) {
+                return true;
+            }
         }
     }
     return false;
@@ -167,7 +176,7 @@ static bool is_moving(const struct ftl *ftl, uint32_t number)
  * checkpoint says what the entry names, in a superblock that is scanned or that
  * was to be moved, each copy that is later than the checkpoint replaces it.
  */
-static bool is_better(const struct ftl *ftl, uint32_t entry, uint32_t place,
+static bool is_better(struct ftl *ftl, uint32_t entry, uint32_t place,
                       const struct ftl_system *system)
 {
     uint32_t other = ftl_entry_place(ftl->map[entry]);
@@ -186,6 +195,7 @@ static bool is_better(const struct ftl *ftl, uint32_t entry, uint32_t place,
         return true;
     }
     if (is_doubtful(ftl, place) != is_doubtful(ftl, other)) {
+        ftl->mount.has_doubted = true;
         return is_doubtful(ftl, other);
     }
     is_own = superblock_of(ftl, place)->is_own;

@@ -104,24 +104,25 @@ void ftl_health_snapshot(struct ftl *ftl, uint16_t index)
 
 /*
  * Note planes of a block of a die that, as the flash says, have failed.  If the
- * mount could not rebuild some unit without knowing this, or has taken the
- * superblock for half erased, it begins again.
+ * mount could not rebuild some unit without knowing this, or has taken a copy
+ * because it took the superblock for half erased, it begins again.
  */
 static void take_planes(struct ftl *ftl, size_t at, uint8_t planes)
 {
-    bool was_erased;
+    uint8_t gone;
 
     planes &= (uint8_t)(BIT(ftl->layout.geometry.planes) - 1);
     planes &= (uint8_t)~ftl->factory_planes[at];
     if ((planes & (uint8_t)~ftl->failed_planes[at]) == 0) {
         return;
     }
-    was_erased = ftl_health_is_gone(ftl, at);
+    gone = ftl_health_gone_planes(ftl, at);
     ftl->mount.is_in_vain |= ftl->mount.has_unrebuilt &&
                              (planes & (uint8_t)~ftl->bad_planes[at]) != 0;
     ftl->failed_planes[at] |= planes;
     ftl->bad_planes[at] |= planes;
-    ftl->mount.is_in_vain |= was_erased && !ftl_health_is_gone(ftl, at);
+    ftl->mount.is_in_vain |=
+        ftl->mount.has_doubted && ftl_health_gone_planes(ftl, at) != gone;
 }
 
 void ftl_health_take_planes(struct ftl *ftl, const uint8_t *planes)

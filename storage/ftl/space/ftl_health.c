@@ -58,30 +58,33 @@ void ftl_health_set_read_only(struct ftl *ftl)
     }
 }
 
-bool ftl_health_is_gone(const struct ftl *ftl, size_t at)
+uint8_t ftl_health_gone_planes(const struct ftl *ftl, size_t at)
 {
     uint32_t superblock = (uint32_t)at / ftl->layout.geometry.dies;
     uint32_t die = (uint32_t)at % ftl->layout.geometry.dies;
 
     return ftl->superblocks[superblock].last_row != 0 &&
-           !ftl->superblocks[superblock].is_known &&
-           ftl_mount_is_block_gone(ftl, superblock, die);
+                   !ftl->superblocks[superblock].is_known
+               ? ftl_mount_gone_planes(ftl, superblock, die)
+               : 0;
 }
 
 void ftl_health_note_failure(struct ftl *ftl, uint32_t superblock, uint32_t die,
                              uint8_t planes)
 {
     uint32_t at = superblock * ftl->layout.geometry.dies + die;
-    bool was_erased;
+    bool is_scanning = ftl_mount_is_scanning(ftl);
+    uint8_t gone;
 
     planes &= (uint8_t)~ftl->failed_planes[at];
     if (planes == 0) {
         return;
     }
-    was_erased = ftl_mount_is_scanning(ftl) && ftl_health_is_gone(ftl, at);
+    gone = is_scanning ? ftl_health_gone_planes(ftl, at) : 0;
     ftl->failed_planes[at] |= planes;
     ftl->bad_planes[at] |= planes;
-    ftl->mount.is_in_vain |= was_erased && !ftl_health_is_gone(ftl, at);
+    ftl->mount.is_in_vain |= is_scanning && ftl->mount.has_doubted &&
+                             ftl_health_gone_planes(ftl, at) != gone;
     change_page(ftl, at / FTL_UNIT_DATA);
     ftl_superblock_measure(ftl, superblock);
     if (ftl->state == FTL_READY && ftl_health_is_worn_out(ftl)) {

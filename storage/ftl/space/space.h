@@ -70,10 +70,10 @@ static inline bool ftl_is_filling(const struct ftl *ftl, uint32_t entry)
 /** Programs or erasures have failed in planes: remember this. */
 void ftl_health_note_failure(struct ftl *ftl, uint32_t superblock, uint32_t die,
                              uint8_t planes);
-/** Whether the mount has taken the superblock of a block of a die for one that
- * may be half erased, because it found nothing in this block.
+/** The planes of a block of a die because of which the mount takes stripes of
+ * the superblock for half erased.
  * @param at  of the block and die in lists of planes */
-bool ftl_health_is_gone(const struct ftl *ftl, size_t at);
+uint8_t ftl_health_gone_planes(const struct ftl *ftl, size_t at);
 /** Have the first page programmed. */
 void ftl_health_write(struct ftl *ftl);
 /** Whether the medium is read-only also after restarts. */

@@ -409,6 +409,7 @@ static void start_op(struct bed *bed, struct bed_die *die)
     op->wordline = from->wordline;
     op->num_units = from->num_units;
     op->keeps_storage = from->is_reused;
+    op->finishes_at_once = bed->config.is_untimed;
     for (unsigned int plane = 0; plane < NAND_OP_PLANES; plane++) {
         op->block[plane] = from->block;
     }

@@ -53,6 +53,8 @@ struct bed_config {
     const char *levelling;    /* see struct ftl_config */
     bool erases_early;        /* the same */
     bool torn_units_vary;     /* each read of one may succeed or fail */
+    bool is_untimed; /* an erasure is complete when it is begun, plane by plane,
+                      * as in a drive without the times of the flash */
     bool dies_lag; /* now and then, a die does nothing during some events */
     /* Random operations are mostly writes of a few units with FUA, several of
      * the same unit at the same time. */

@@ -599,6 +599,7 @@ static void survive_death_before_erasures(const struct bed *bed,
     bed_free(cut);
 }
 
+/* Cut an erasure of which some dies' parts have begun, and others not. */
 static void cut_erasure(struct bed *bed)
 {
     uint32_t victim = bed->ftl->collection.victim;
@@ -637,6 +638,66 @@ static void test_of_a_half_erased_superblock_the_copies_count(void **state)
         bed_settle(bed);
         bed->ctx = &cuts;
         bed->after_event = cut_erasure;
+        for (uint32_t j = 0; cuts != ERASURES; j++) {
+            assert_int_not_equal(j, bed->ftl->layout.superblocks);
+            ftl_due_move_soon(bed->ftl, j, FTL_CAUSE_LEVEL);
+            bed->ftl->has_work = true;
+            bed_settle(bed);
+        }
+        bed->after_event = NULL;
+        bed_free(bed);
+    }
+}
+
+/* Whether a die's part of an erasure is cut between two planes. */
+static bool is_torn(const struct bed *bed, uint32_t superblock)
+{
+    for (unsigned int die = 0; die < small.geometry.dies; die++) {
+        const struct bed_die *at = &bed->dies[die];
+
+        if (at->op != NULL && at->op->kind == NAND_OP_ERASE &&
+            at->op->block[0] == superblock &&
+            at->op->work.pending < small.geometry.planes) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first die's part of an erasure is cut between two planes, and the others
+ * have not begun. */
+static void tear_erasure(struct bed *bed)
+{
+    uint32_t victim = bed->ftl->collection.victim;
+    unsigned int *cuts = bed->ctx;
+
+    if (*cuts < ERASURES && victim != FTL_NOWHERE &&
+        bed->ftl->superblocks[victim].state == FTL_SUPERBLOCK_ERASING &&
+        count_erased(bed, victim) == 0 && is_torn(bed, victim)) {
+        ++*cuts;
+        for (unsigned int die = 0; die < small.geometry.dies; die++) {
+            survive_death_before_erasures(bed, die);
+        }
+    }
+}
+
+/* A plane of a die is erased, and the other planes can still be read. */
+static void test_of_a_superblock_that_is_erased_in_a_plane_the_copies_count(
+    void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 4; i++) {
+        struct bed_config config = small;
+        unsigned int cuts = 0;
+        struct bed *bed;
+
+        config.checkpoint_superblocks = i % 2 == 0 ? 0 : 6;
+        config.is_untimed = i >= 2;
+        bed = bed_new(&config);
+        fill_medium(bed);
+        bed_settle(bed);
+        bed->ctx = &cuts;
+        bed->after_event = tear_erasure;
         for (uint32_t j = 0; cuts != ERASURES; j++) {
             assert_int_not_equal(j, bed->ftl->layout.superblocks);
             ftl_due_move_soon(bed->ftl, j, FTL_CAUSE_LEVEL);

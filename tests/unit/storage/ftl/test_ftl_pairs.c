@@ -1330,6 +1330,9 @@ static void test_runs_that_have_failed(void **state)
          * one that the mount erases first, and then a die dies. */
         "150:transfer.102+mountdeath.38",
         "11001203:mountdeath.28+cut.179",
+        /* The same, and one plane of a die is erased in part, the others not.
+         * The die of the original dies when the mount has ended. */
+        "30001282:damage.11+cut.216+mountdeath.39",
         /* The units of two dead dies have the same number. */
         "30016009:mountdeath.42+damage.2+dead.29",
         /* The original is in a superblock whose sum has lost a word. */
