@@ -85,6 +85,9 @@ static uint64_t msg_get64(const uint8_t *p)
 
 static void vhost_backend_stop_ring(struct vhost_backend *vu, unsigned int n)
 {
+    if (vu->rings[n].desc) {
+        vu->said[n].base = vu->rings[n].next;
+    }
     vu->rings[n] = (struct vhost_ring){.desc = NULL};
 }
 
@@ -180,8 +183,15 @@ static void vhost_backend_drop_log(struct vhost_backend *vu)
     vu->memory.log_size = 0;
 }
 
-/* The largest address or size: sums of three do not overflow. */
-#define VHOST_ADDR_MAX (UINT64_MAX >> 2)
+static uint64_t vhost_backend_mapped(const struct vhost_memory *memory)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned int i = 0; i < memory->count; i++) {
+        bytes += memory->regions[i].size + memory->regions[i].offset;
+    }
+    return bytes;
+}
 
 static bool vhost_backend_map_region(struct vhost_backend *vu, const uint8_t *p,
                                      int fd)
@@ -193,8 +203,11 @@ static bool vhost_backend_map_region(struct vhost_backend *vu, const uint8_t *p,
         .offset = msg_get64(p + 24),
     };
 
-    if (region.size == 0 || region.size > VHOST_ADDR_MAX ||
-        region.guest_addr > VHOST_ADDR_MAX || region.offset > VHOST_ADDR_MAX ||
+    uint64_t left = VHOST_MEMORY_MAX - vhost_backend_mapped(&vu->memory);
+
+    if (region.size == 0 || region.size > left ||
+        region.offset > left - region.size ||
+        region.guest_addr > UINT64_MAX - region.size ||
         region.user_addr > UINT64_MAX - region.size) {
         return false;
     }
@@ -292,7 +305,7 @@ static bool vhost_set_log_base(struct vhost_call *call)
     uint64_t offset = msg_get64(call->msg->payload + 8);
 
     vhost_backend_drop_log(call->vu);
-    if (call->fd < 0 || offset != 0 || size == 0 || size > VHOST_ADDR_MAX) {
+    if (call->fd < 0 || offset != 0 || size == 0 || size > VHOST_LOG_MAX) {
         return false;
     }
     memory->log = call->vu->ops.map(call->vu->ops.ctx, call->fd, size);
@@ -325,15 +338,18 @@ static bool vhost_set_vring_addr(struct vhost_call *call)
 
 static bool vhost_set_vring_base(struct vhost_call *call)
 {
-    /* The used ring says it, too, because frames are used in order. */
-    return call->ring != NULL;
+    /* A ring that is used goes on where its used index says. */
+    call->ring->base = (uint16_t)call->value;
+    return true;
 }
 
 static bool vhost_get_vring_base(struct vhost_call *call)
 {
     struct vhost_backend *vu = call->vu;
-    uint32_t base[2] = {call->index, vu->rings[call->index].next};
+    uint32_t base[2] = {call->index};
 
+    vhost_backend_stop_ring(vu, call->index);
+    base[1] = call->ring->base;
     call->ring->is_started = false;
     vhost_backend_set_fd(vu, &call->ring->kick_fd, -1);
     vhost_backend_set_fd(vu, &call->ring->call_fd, -1);

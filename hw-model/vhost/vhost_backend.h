@@ -34,7 +34,8 @@ enum {
 struct vhost_backend_ops {
     void *ctx;
 
-    /* Map `size` bytes of a file at 0; NULL if it is not so long. */
+    /* Map `size` bytes of a file at 0; NULL if it is not so long, or if
+     * somebody can shorten it later. */
     uint8_t *(*map)(void *ctx, int fd, uint64_t size);
     void (*unmap)(void *ctx, uint8_t *data, uint64_t size);
     void (*close)(void *ctx, int fd);
@@ -50,6 +51,7 @@ struct vhost_backend_ring {
     uint64_t log_addr; /* guest address of the used ring for the log */
     int kick_fd;       /* the driver notifies us; -1: none */
     int call_fd;       /* we notify the driver; -1: none */
+    uint16_t base;     /* where the ring goes on, or has stopped */
     bool has_addr;
     bool is_started;
     bool is_enabled;
@@ -64,6 +66,11 @@ struct vhost_backend {
     /* The rings; one is in use if its `desc` is not NULL. */
     struct vhost_ring rings[VHOST_RINGS];
 };
+
+/* Most memory that a front-end may share, in all its regions, and the largest
+ * log of writes. */
+#define VHOST_MEMORY_MAX (UINT64_C(1) << 40)
+#define VHOST_LOG_MAX    (UINT64_C(1) << 30)
 
 struct vhost_backend_msg {
     uint32_t request;

@@ -42,7 +42,10 @@ uint8_t *vhost_memory_guest(const struct vhost_memory *memory, uint64_t addr,
 uint8_t *vhost_memory_user(const struct vhost_memory *memory, uint64_t addr,
                            uint32_t len);
 
-/** Bytes at an address of the guest were written. */
+/**
+ * Bytes at an address of the guest were written.  Call this after the write: a
+ * front-end that saves its machine clears the bit, and then copies the page.
+ */
 void vhost_memory_written(const struct vhost_memory *memory, uint64_t addr,
                           uint32_t len);
 

@@ -309,6 +309,12 @@ struct ring_frame {
     uint32_t left;
 };
 
+/* The header before a frame that was given. */
+struct ring_header {
+    uint8_t *data;
+    uint64_t addr; /* of the guest */
+};
+
 static uint32_t ring_pieces_len(const struct frame_piece *pieces,
                                 unsigned int count)
 {
@@ -343,38 +349,38 @@ static void ring_frame_copy(struct ring_frame *frame, uint8_t *to, uint32_t len)
 
 /*
  * Fill one buffer.
- * @param header  in: NULL in the first buffer; out: where its header is
+ * @param header  its `data` is NULL in the first buffer; out: where it is
  * @param used    out: how many bytes were written
  */
 static enum vhost_verdict ring_fill(struct vhost_ring *ring,
                                     struct ring_chain *chain,
-                                    struct ring_frame *frame, uint8_t **header,
-                                    uint32_t *used)
+                                    struct ring_frame *frame,
+                                    struct ring_header *header, uint32_t *used)
 {
     enum vhost_verdict verdict = VHOST_OK;
 
     *used = 0;
-    while (frame->left > 0 || !*header) {
+    while (frame->left > 0 || !header->data) {
         uint8_t *data;
         uint32_t len;
         uint64_t addr;
 
-        verdict = ring_chain_piece(ring, chain,
-                                   *header ? frame->left : ring->header_len,
-                                   &data, &len, &addr);
+        verdict = ring_chain_piece(
+            ring, chain, header->data ? frame->left : ring->header_len, &data,
+            &len, &addr);
         if (verdict != VHOST_OK) {
             break;
         }
-        vhost_memory_written(ring->memory, addr, len);
-        if (!*header) {
+        if (!header->data) {
             if (len < ring->header_len) {
                 return VHOST_BROKEN;
             }
             memset(data, 0, ring->header_len);
-            *header = data;
+            *header = (struct ring_header){data, addr};
         } else {
             ring_frame_copy(frame, data, len);
         }
+        vhost_memory_written(ring->memory, addr, len);
         *used += len;
     }
     return verdict == VHOST_BROKEN || *used == 0 ? VHOST_BROKEN : VHOST_OK;
@@ -388,7 +394,7 @@ enum vhost_verdict vhost_ring_give(struct vhost_ring *ring,
         .pieces = pieces,
         .left = ring_pieces_len(pieces, count),
     };
-    uint8_t *header = NULL;
+    struct ring_header header = {.data = NULL};
     unsigned int available;
     uint16_t buffers = 0;
 
@@ -415,7 +421,8 @@ enum vhost_verdict vhost_ring_give(struct vhost_ring *ring,
         buffers++;
     } while (frame.left > 0);
     if (ring->header_len > HEADER_NUM_BUFFERS) {
-        put_le16(header + HEADER_NUM_BUFFERS, buffers);
+        put_le16(header.data + HEADER_NUM_BUFFERS, buffers);
+        vhost_memory_written(ring->memory, header.addr + HEADER_NUM_BUFFERS, 2);
     }
     ring->next = (uint16_t)(ring->next + buffers);
     return VHOST_OK;

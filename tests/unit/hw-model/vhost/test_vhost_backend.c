@@ -47,6 +47,7 @@ static struct {
     struct vhost_backend vu;
     _Alignas(16) uint8_t file[FILE_LEN];
     unsigned int mapped;
+    bool files_are_huge; /* as sparse files can be */
     bool is_open[FDS];
     int next_fd;
     uint8_t reply[VHOST_REPLY_MAX];
@@ -57,7 +58,7 @@ static uint8_t *map_file(void *ctx, int fd, uint64_t size)
 {
     (void)ctx;
     assert_true(bed.is_open[fd]);
-    if (size > FILE_LEN) {
+    if (size > FILE_LEN && !bed.files_are_huge) {
         return NULL;
     }
     bed.mapped++;
@@ -212,6 +213,29 @@ static void test_stopped_ring_tells_where_it_is_and_goes_on_there(void **state)
     assert_int_equal(bed.vu.rings[1].next, 7);
 }
 
+static void test_disabled_ring_tells_where_it_has_stopped(void **state)
+{
+    (void)state;
+    begin_link();
+    bed.file[USED + 2] = 7;
+    start_ring(1);
+    assert_true(send_word(SET_VRING_ENABLE, 0, index_and(1, 0)));
+    assert_true(send_word(GET_VRING_BASE, 0, index_and(1, 0)));
+    assert_int_equal(reply_word(), index_and(1, 7));
+    /* The answer is the same a second time. */
+    assert_true(send_word(GET_VRING_BASE, 0, index_and(1, 0)));
+    assert_int_equal(reply_word(), index_and(1, 7));
+}
+
+static void test_ring_that_never_ran_tells_its_base(void **state)
+{
+    (void)state;
+    begin_link();
+    assert_true(send_word(SET_VRING_BASE, 0, index_and(0, 0xfffe)));
+    assert_true(send_word(GET_VRING_BASE, 0, index_and(0, 0)));
+    assert_int_equal(reply_word(), index_and(0, 0xfffe));
+}
+
 static void test_features_are_those_that_the_link_has(void **state)
 {
     (void)state;
@@ -281,6 +305,41 @@ static void test_bad_memory_is_refused(void **state)
     assert_false(send_msg(SET_MEM_TABLE, 8, nine, 5));
     assert_false(send_msg(SET_MEM_TABLE, 1, wraps, 5));
     assert_false(send_msg(SET_MEM_TABLE, 0, two, 0));
+}
+
+static bool send_two_regions(uint64_t first, uint64_t second, uint64_t offset)
+{
+    const uint64_t words[] = {
+        2, GUEST, first, USER, 0, GUEST + first, second, USER + first, offset};
+
+    return send_msg(SET_MEM_TABLE, 2, words, ARRAY_LEN(words));
+}
+
+static void test_all_regions_together_have_a_limit(void **state)
+{
+    const uint64_t most = VHOST_MEMORY_MAX;
+
+    (void)state;
+    bed.files_are_huge = true;
+    assert_true(send_memory(most, 0));
+    assert_false(send_memory(most + 1, 0));
+    assert_false(send_memory(most - 1, 2));
+    assert_false(send_memory(2, most - 1));
+    assert_false(send_memory(1, UINT64_MAX));
+    assert_false(send_memory(UINT64_MAX, 1));
+    assert_true(send_two_regions(most - 2, 1, 1));
+    assert_false(send_two_regions(most - 2, 2, 1));
+    assert_false(send_two_regions(most, 1, 0));
+}
+
+static void test_memory_ends_before_the_last_address(void **state)
+{
+    const uint64_t guest[] = {1, UINT64_MAX - 0xfff, 0x1000, USER, 0};
+    const uint64_t last[] = {1, UINT64_MAX - 0x1000, 0x1000, USER, 0};
+
+    (void)state;
+    assert_false(send_msg(SET_MEM_TABLE, 1, guest, 5));
+    assert_true(send_msg(SET_MEM_TABLE, 1, last, 5));
 }
 
 static void test_bad_rings_are_refused(void **state)
@@ -379,6 +438,7 @@ static void test_log_of_writes_is_mapped_and_replaced(void **state)
 {
     const uint64_t words[] = {0x1000, 0};
     const uint64_t offset[] = {0x1000, 8};
+    const uint64_t huge[] = {VHOST_LOG_MAX + 1, 0};
 
     (void)state;
     assert_true(send_msg(SET_LOG_BASE, 1, words, 2));
@@ -387,5 +447,7 @@ static void test_log_of_writes_is_mapped_and_replaced(void **state)
     assert_int_equal(bed.mapped, 1);
     assert_false(send_msg(SET_LOG_BASE, 1, offset, 2));
     assert_false(send_msg(SET_LOG_BASE, 0, words, 2));
+    bed.files_are_huge = true;
+    assert_false(send_msg(SET_LOG_BASE, 1, huge, 2));
     assert_int_equal(bed.mapped, 0);
 }
