@@ -12,8 +12,9 @@
  *
  * Messages are answered in the main loop, also while the machine is stopped.
  * Rings are read and written by whoever runs the data path (essd_data.h).  If
- * the driver has no buffers for a frame, the port's transmitter waits.  A
- * front-end that breaks the rules loses its connection, and nothing else.
+ * the driver has no buffers for a frame, the port's transmitter waits; while
+ * the driver does not receive, frames are lost.  A front-end that breaks the
+ * rules loses its connection, and nothing else.
  */
 #include "qemu/osdep.h"
 
@@ -89,8 +90,13 @@ static void essd_vhost_clear_kick(EssdVhostState *s, unsigned int n)
 {
     uint64_t count;
 
-    if (read(s->vu.said[n].kick_fd, &count, sizeof(count)) == 0) {
-        essd_vhost_break(s, "the driver's notifications have ended");
+    ssize_t len = read(s->vu.said[n].kick_fd, &count, sizeof(count));
+
+    /* What cannot be read stays ready, and would be polled for ever. */
+    if (len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR)) {
+        essd_vhost_break(s, len == 0 ? "the driver's notifications have ended"
+                                     : "the driver's notifications cannot be "
+                                       "read");
     }
 }
 
@@ -213,12 +219,6 @@ static bool essd_vhost_give(EssdVhostState *s, struct vhost_ring *ring,
     return verdict == VHOST_OK;
 }
 
-/* Without a front-end, frames are lost, as on a cable that leads nowhere. */
-static bool essd_vhost_is_connected(EssdVhostState *s)
-{
-    return s->vu.memory.count > 0 && !s->is_broken;
-}
-
 static int essd_vhost_receive_burst(NetClientState *nc, const NetFrame *frames,
                                     int count)
 {
@@ -226,16 +226,18 @@ static int essd_vhost_receive_burst(NetClientState *nc, const NetFrame *frames,
     struct vhost_ring *ring = essd_vhost_ring(s, VHOST_TO_DRIVER);
     int n = 0;
 
-    if (!essd_vhost_is_connected(s)) {
+    /*
+     * Without a driver that receives, frames are lost, as in a card that nobody
+     * has started: the next driver must not get frames for the one before.
+     */
+    if (!ring) {
         return count;
     }
-    while (ring && n < count &&
+    while (n < count &&
            essd_vhost_give(s, ring, frames[n].iov, frames[n].iovcnt)) {
         n++;
     }
-    if (ring) {
-        essd_vhost_publish(s, VHOST_TO_DRIVER);
-    }
+    essd_vhost_publish(s, VHOST_TO_DRIVER);
     if (s->is_broken) {
         return count;
     }
@@ -273,6 +275,14 @@ static void essd_vhost_has_room(EssdVhostState *s)
         }
         qemu_flush_queued_packets(&s->nc);
     }
+}
+
+/* The driver no longer receives: what waits for it is lost. */
+static void essd_vhost_lose_waiting(EssdVhostState *s)
+{
+    s->waits_for_room = false;
+    essd_vhost_watch(s);
+    qemu_flush_queued_packets(&s->nc);
 }
 
 /* Notifications of the driver, in the main loop. */
@@ -378,9 +388,17 @@ static void essd_vhost_poll_ready(NetClientState *nc, short revents)
 
 static uint8_t *essd_vhost_map(void *ctx, int fd, uint64_t size)
 {
+    EssdVhostState *s = ctx;
+    int seals = fcntl(fd, F_GET_SEALS);
     struct stat status;
     void *data;
 
+    /* An access behind the end of a file that was shortened is a SIGBUS. */
+    if (seals < 0 || !(seals & F_SEAL_SHRINK)) {
+        essd_vhost_break(s, "the guest's memory can be shortened: share a "
+                            "memory-backend-memfd that is sealed");
+        return NULL;
+    }
     if (fstat(fd, &status) < 0 || status.st_size < 0 ||
         (uint64_t)status.st_size < size || size > SIZE_MAX) {
         return NULL;
@@ -424,6 +442,9 @@ static void essd_vhost_handle(EssdVhostState *s)
     if (len > 0 && qemu_chr_fe_write(&s->chr, reply, len) != (int)len) {
         essd_vhost_break(s, "the front-end reads no replies");
         return;
+    }
+    if (s->waits_for_room && !essd_vhost_ring(s, VHOST_TO_DRIVER)) {
+        essd_vhost_lose_waiting(s);
     }
     qemu_bh_schedule(s->bh);
 }
@@ -501,10 +522,7 @@ static void essd_vhost_event(void *opaque, QEMUChrEvent event)
         }
         vhost_backend_reset(&s->vu);
         s->is_broken = true;
-        /* What waits for the driver is lost. */
-        s->waits_for_room = false;
-        essd_vhost_watch(s);
-        qemu_flush_queued_packets(&s->nc);
+        essd_vhost_lose_waiting(s);
     }
 }
 
@@ -514,10 +532,14 @@ static void essd_vhost_cleanup(NetClientState *nc)
 {
     EssdVhostState *s = DO_UPCAST(EssdVhostState, nc, nc);
 
-    qemu_chr_fe_deinit(&s->chr, false);
     s->poller = NULL;
+    qemu_chr_fe_disconnect(&s->chr);
+    qemu_chr_fe_deinit(&s->chr, false);
     vhost_backend_reset(&s->vu);
+    /* Frames that wait at the peer would schedule the bottom half later. */
+    qemu_purge_queued_packets(nc);
     qemu_bh_delete(s->bh);
+    s->bh = NULL;
 }
 
 static NetClientInfo essd_vhost_info = {

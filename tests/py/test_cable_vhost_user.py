@@ -5,6 +5,7 @@ What a front-end does wrong ends its connection, and the machine goes on.
 """
 
 import contextlib
+import fcntl
 import mmap
 import os
 import select
@@ -40,19 +41,26 @@ PROTOCOL = 1 << 3               # REPLY_ACK
  SET_VRING_ENABLE) = 1, 2, 3, 5, 8, 9, 10, 11, 12, 13, 16, 18
 
 
+def memory_file(seals: int) -> int:
+    fd = os.memfd_create("guest", os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, MEMORY)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+    return fd
+
+
 class FrontEnd:
     """A virtual machine with one network card."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.socket = machine.connect("cable")
+    def __init__(self, machine: Machine, cable: str = "cable") -> None:
+        self.socket = machine.connect(cable)
         self.socket.settimeout(30)
-        self.fd = os.memfd_create("guest")
-        os.ftruncate(self.fd, MEMORY)
+        self.fd = memory_file(fcntl.F_SEAL_SHRINK)
         self.memory = mmap.mmap(self.fd, MEMORY)
         self.kick = [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(2)]
         self.call = [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(2)]
         self.added = [0, 0]
         self.seen = [0, 0]
+        self.kept: list[object] = []    # what the drive has, too
 
     def send(self, request: int, payload: bytes = b"", *fds: int) -> bytes:
         """Send a message that asks for a reply; return the reply's payload."""
@@ -248,8 +256,19 @@ def unknown_ring(front_end: FrontEnd) -> None:
     front_end.socket.sendall(struct.pack("<III2I", SET_VRING_NUM, 1, 8, 200, SIZE))
 
 
+def notification_that_cannot_be_read(front_end: FrontEnd) -> None:
+    # An epoll descriptor can be polled, but not read.
+    epoll = select.epoll()
+    ready = os.eventfd(1)
+    epoll.register(ready, select.EPOLLIN)
+    message = struct.pack("<IIIQ", SET_VRING_KICK, 1, 8, FROM_DRIVER)
+    socket.send_fds(front_end.socket, [message], [epoll.fileno()])
+    front_end.kept += [epoll, ready]
+
+
 @pytest.mark.parametrize("break_rules", (bad_descriptor, bad_index, loop, no_message,
-                                         ring_outside, unknown_ring),
+                                         ring_outside, unknown_ring,
+                                         notification_that_cannot_be_read),
                          ids=lambda function: str(function.__name__))
 def test_broken_rules_end_only_the_connection(linked, break_rules) -> None:
     machine, front_end = linked()
@@ -282,6 +301,55 @@ def test_connection_that_ends_takes_waiting_frames_along(linked) -> None:
     assert front_end.frame() == frame(0)
     front_end.socket.close()
     machine.wait(lambda: sent(machine) == 8, "the port waits for nobody")
+
+
+@pytest.mark.parametrize("seals", (0, fcntl.F_SEAL_GROW))
+def test_memory_that_can_be_shortened_is_refused(start, tmp_path: Path,  # noqa: F811
+                                                 monkeypatch: pytest.MonkeyPatch,
+                                                 seals: int) -> None:
+    monkeypatch.chdir(tmp_path)
+    machine = start(*CABLE)
+    front_end = FrontEnd(machine)
+    front_end.fd = memory_file(seals)
+    with pytest.raises(EOFError):
+        front_end.begin()
+    assert b"the guest's memory can be shortened" in machine.errors.read_bytes()
+    assert is_alive(machine)
+    FrontEnd(machine).begin()
+
+
+def test_frames_that_wait_are_not_for_the_next_driver(linked) -> None:
+    machine, front_end = linked()
+    sender = Sender(machine)
+    front_end.offer(1)
+    sender.put(8)
+    machine.write32(bursts.PORT0 + 0x120, 1)
+    assert front_end.frame() == frame(0)
+    # The host restarts: its front-end stops the rings, and a new driver starts them.
+    for n in (TO_DRIVER, FROM_DRIVER):
+        front_end.send(GET_VRING_BASE, struct.pack("<II", n, 0))
+    machine.wait(lambda: sent(machine) == 8, "the port waits for nobody")
+    front_end.memory[:] = bytes(MEMORY)
+    front_end.added, front_end.seen = [0, 0], [0, 0]
+    for n in (TO_DRIVER, FROM_DRIVER):
+        front_end.start_ring(n)
+    front_end.offer(SIZE)
+    sender.post(1)
+    assert front_end.frame() == frame(8)
+
+
+def test_removed_cable_ends_its_connection(start, tmp_path: Path,  # noqa: F811
+                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    machine = start("-chardev", "socket,id=d,server=on,wait=off,path=m0/other")
+    for _ in range(10):
+        machine.ask("netdev_add", type="vhost-user", id="w", chardev="d")
+        front_end = FrontEnd(machine, "other").begin()
+        # The messages' bottom half may still be scheduled when the cable is removed.
+        front_end.socket.sendall(struct.pack("<III2I", SET_VRING_ENABLE, 1, 8, 0, 1) * 20)
+        machine.ask("netdev_del", id="w")
+        assert front_end.is_ended()
+        assert is_alive(machine)
 
 
 def test_host_shares_its_memory_only_with_such_cables() -> None:
