@@ -13,20 +13,6 @@
 
 enum { FRAME, WAIT, LINK, LEARN, RESOLVE, STEPS };
 
-struct input {
-    const uint8_t *data;
-    size_t len;
-};
-
-static uint8_t take_byte(struct input *in)
-{
-    if (in->len == 0) {
-        return 0;
-    }
-    in->len--;
-    return *in->data++;
-}
-
 static void input_frame(struct world *w, struct input *in, uint8_t parameter)
 {
     size_t len = take_byte(in);

@@ -72,31 +72,6 @@ static void close_fd(void *ctx, int fd)
     w->is_open[fd] = 0;
 }
 
-struct input {
-    const uint8_t *data;
-    size_t len;
-};
-
-/* The next byte of the input, or 0. */
-static uint8_t take_byte(struct input *in)
-{
-    if (in->len == 0) {
-        return 0;
-    }
-    in->len--;
-    return *in->data++;
-}
-
-static uint32_t take_bytes(struct input *in, uint8_t *to, uint32_t most)
-{
-    uint32_t len = in->len < most ? (uint32_t)in->len : most;
-
-    memcpy(to, in->data, len);
-    in->data += len;
-    in->len -= len;
-    return len;
-}
-
 static bool run_message(struct world *w, struct input *in)
 {
     struct vhost_backend_msg msg;

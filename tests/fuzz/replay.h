@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /** Try one input. Any fault ends the process. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -19,5 +20,34 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
  * @return its length, at most `room`; 0 when there is no seed `n`
  */
 size_t fuzz_seed(size_t n, uint8_t *buf, size_t room) __attribute__((weak));
+
+/* What is left of an input that a target reads from its beginning. */
+struct input {
+    const uint8_t *data;
+    size_t len;
+};
+
+/** The next byte, or 0. */
+static inline uint8_t take_byte(struct input *in)
+{
+    if (in->len == 0) {
+        return 0;
+    }
+    in->len--;
+    return *in->data++;
+}
+
+/** Copy the next `most` bytes, or those that are left; return how many. */
+static inline uint32_t take_bytes(struct input *in, uint8_t *to, uint32_t most)
+{
+    uint32_t len = in->len < most ? (uint32_t)in->len : most;
+
+    if (len > 0) {
+        memcpy(to, in->data, len);
+        in->data += len;
+        in->len -= len;
+    }
+    return len;
+}
 
 #endif
