@@ -114,6 +114,18 @@ def test_the_first_error_of_cmake_is_named_with_its_text(tmp_path: Path) -> None
     assert first_error(log) == 'CMake Error: The source "/b" does not match'
 
 
+def test_a_defect_that_no_longer_fits_is_named_without_the_list_of_files(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    files = " ".join(f"mutated/firmware/app/file{n}.c" for n in range(1000))
+    why = "generate.py: defect 1: its text occurs 0 times in a.c: the source has changed"
+    log.write_text(f"FAILED: {files}\ncd build && python3 generate.py\n{why}\n"
+                   "ninja: build stopped: subcommand failed.\n")
+    assert first_error(log) == why
+    log.write_text(f"FAILED: {files}\ncd build && another\n")
+    assert first_error(log).startswith("FAILED: mutated/firmware/app/file0.c")
+    assert len(first_error(log)) < 500
+
+
 def mount_read_only(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the kernel's answer be what it is on a file system that is mounted read-only."""
     real = os.access

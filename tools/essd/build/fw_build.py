@@ -16,6 +16,7 @@ SOURCE = TOP / "firmware" / "rv64"
 BUILD = build_folder() / "rv64"
 NATIVE_SOURCE = TOP / "firmware" / "native_hart"
 NATIVE_BUILD = build_folder() / "native-hart"
+LINE_MAX = 400          # of a build log, in a message
 ROM_ELF = BUILD / "rom.elf"
 VERSION_HEADER = TOP / "firmware" / "app" / "version.h"
 
@@ -97,12 +98,19 @@ def first_error(log: Path, start: int = 0) -> str:
     """The first line of a build log that looks like the cause, else the last."""
     text = log.read_bytes()[start:].decode(errors="replace").splitlines()
     lines = [line.strip() for line in text if line.strip()]
-    for pattern in (r"\berror:|\bERROR\b|\bCMake Error\b|undefined reference", r"\bFAILED\b"):
+    # A script of ours says what is wrong; ninja's line has a name for each file that it writes.
+    for pattern in (r"^generate\.py: ", r"\berror:|\bERROR\b|\bCMake Error\b|undefined reference",
+                    r"\bFAILED\b"):
         for line, next_one in zip(lines, [*lines[1:], ""], strict=True):
             if re.search(pattern, line):
                 # CMake's own text stands in the line after the place.
-                return f"{line} {next_one}" if re.search(r"CMake Error at .*:$", line) else line
-    return lines[-1] if lines else "no output"
+                return cut(f"{line} {next_one}" if re.search(r"CMake Error at .*:$", line)
+                           else line)
+    return cut(lines[-1]) if lines else "no output"
+
+
+def cut(line: str) -> str:
+    return line if len(line) <= LINE_MAX else f"{line[:LINE_MAX]}…"
 
 
 def ensure_firmware(progress: Progress = lambda text: None) -> Firmware:
