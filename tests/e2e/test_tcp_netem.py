@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.drive, pytest.mark.uml, pytest.mark.lossy, pytest.mark
 
 TOPOLOGY = """
 drives:
-  d: {size: 256M, nvme-tcp: yes, config: echo.yaml, port0: "10.0.0.10/24,fd00::10/64"}
+  d: {size: 256M, transports: [rdma, tcp], config: echo.yaml, port0: "10.0.0.10/24,fd00::10/64"}
 hosts:
   near: {kind: uml, card0: "10.0.0.1/24,fd00::1/64"}
   far: {kind: uml, card0: "10.0.0.2/24,fd00::2/64"}

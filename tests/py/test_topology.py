@@ -295,6 +295,45 @@ def test_drawing_a_file_with_a_loop_says_so(
         " ".join(capsys.readouterr().out.split())
 
 
+KEPT_PORTS = (config_block.Port.of(setup.DEFAULT_PORTS[0]),
+              config_block.Port.of(setup.DEFAULT_PORTS[1]))
+
+
+def transports_of(words: str, kept: config_block.Config | None) -> tuple[object, ...]:
+    found = load(f"drives: {{a: {{{words}}}}}\ncables: [a:0 - dial=/tmp/a]\n")
+    config = setup.wanted(topology_setup.wishes(found, "x")["a"], kept)
+    return config.network.nvme_tcp, config.network.nvme_iwarp, set(config.aoe.exports)
+
+
+def test_transports_of_a_drive_are_all_that_it_serves() -> None:
+    kept = config_block.Config(
+        KEPT_PORTS, network=config_block.Network(nvme_tcp=True, nvme_iwarp=True),
+        aoe=config_block.Aoe(frozenset({2, 3})))
+    assert transports_of("", kept) == (True, True, {2, 3})
+    assert transports_of("transports: [rdma]", kept) == (False, False, set())
+    assert transports_of("transports: [tcp, rdma]", kept) == (True, False, set())
+    assert transports_of("transports: [rdma, iwarp, aoe]", kept) == (False, True, {2, 3})
+    assert transports_of("transports: [rdma, tcp, iwarp, aoe]", None) == (True, True, {1})
+
+
+@pytest.mark.parametrize("words, expected", [
+    ("transports: [rdma, tpc]",
+     "a drive: transports: tpc: must be rdma, tcp, iwarp or aoe; did you mean tcp?"),
+    ("transports: [rdma, tcp, tcp]", "a drive: transports: tcp occurs twice"),
+    ("transports: [tcp]", "a drive: transports: every drive serves rdma: add it to the list"),
+    ("transports: tcp", "a drive: transports: write a list here, such as [rdma, tcp]"),
+    ("transports: []", "a drive: transports: write a list here, such as [rdma, tcp]"),
+    ("transports: [rdma, [tcp]]", "a drive: transports: write a list here, such as [rdma, tcp]"),
+    ("transport: [rdma]", "a drive cannot have 'transport'; did you mean transports?"),
+    ("transports: [rdma], nvme-tcp: yes",
+     "a drive has either transports, or nvme-tcp, which is the older word")])
+def test_wrong_transports_are_one_clear_line(words: str, expected: str) -> None:
+    with pytest.raises(Mistakes) as raised:
+        load(f"drives: {{a: {{{words}}}}}\ncables: [a:0 - dial=/tmp/a]\n")
+    assert len(raised.value.lines) == 1
+    assert expected in raised.value.lines[0]
+
+
 def test_nvme_tcp_of_a_drive_is_a_wish_and_otherwise_stays_as_it_was() -> None:
     found = load("drives: {a: {nvme-tcp: yes}, b: {nvme-tcp: no}, c: {}}\ncables:\n"
                  + "".join(f"- {name}:0 - dial=/tmp/{name}\n" for name in "abc"))

@@ -18,7 +18,7 @@ from ..topology import reader as topology_yaml, setup as topology_setup
 SHELF = 7
 TOPOLOGY = """\
 drives:
-  drive: {nvme-tcp: yes, config: settings.yaml}
+  drive: {transports: [rdma, tcp, iwarp, aoe], config: settings.yaml}
 hosts:
   host: {kind: uml}
 cables:

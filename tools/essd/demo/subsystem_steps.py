@@ -23,7 +23,7 @@ SECOND_HOST = "host2"
 # Two hosts on two switches: each host can use both ports of the drive.
 TWO_HOSTS = f"""\
 drives:
-  drive: {{nvme-tcp: yes}}
+  drive: {{transports: [rdma, tcp]}}
 hosts:
   host: {{}}
   {SECOND_HOST}: {{}}

@@ -88,6 +88,7 @@ class Wish:
     services: config_block.Services | None = None
     network: config_block.Network | None = None
     nvme_tcp: bool | None = None    # NVMe over TCP, beside RDMA
+    transports: frozenset[str] | None = None    # rdma and others
     namespaces: str | None = None   # COUNTxSIZE[@4096]: how a new drive is divided
     config: config_block.Config | None = None      # replaces the drive's configuration
     binaries: Binaries | None = None    # other ones than those of this checkout
@@ -139,6 +140,16 @@ def parse_namespaces(text: str) -> tuple[int, int, bool]:
     return count, size, match[4] == "4096"
 
 
+def with_transports(config: config_block.Config, words: frozenset[str]
+                    ) -> config_block.Config:
+    """The same with exactly these transports.  AoE exports what it exported, or
+    namespace 1."""
+    exports = (config.aoe.exports or frozenset({1})) if "aoe" in words else frozenset()
+    return replace(config, aoe=replace(config.aoe, exports=exports),
+                   network=replace(config.network, nvme_tcp="tcp" in words,
+                                   nvme_iwarp="iwarp" in words))
+
+
 def wanted(wish: Wish, kept: config_block.Config | None) -> config_block.Config:
     """The configuration for the drive's flash; `kept` is the one in it now."""
     config = wish.config or kept or config_block.Config(
@@ -159,6 +170,8 @@ def wanted(wish: Wish, kept: config_block.Config | None) -> config_block.Config:
                      network=wish.network or config.network)
     if wish.nvme_tcp is not None:
         config = replace(config, network=replace(config.network, nvme_tcp=wish.nvme_tcp))
+    if wish.transports is not None:
+        config = with_transports(config, wish.transports)
     if wish.namespaces is not None:
         count, size, has_4k = parse_namespaces(wish.namespaces)
         config = replace(config, network=replace(

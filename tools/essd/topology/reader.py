@@ -22,7 +22,8 @@ from ..storage import boot_key
 from .topology import (Cable, DRIVES_MAX, DRIVE_PORTS, Drive, FIRST_DRIVE, HOST_CARDS_MAX, Host,
                        Interface, Mark, Network, SWITCH_PORTS_MAX, Switch, Topology, loops)
 from .values import (PORT_WORDS, SWITCH_WORDS, address_values, check_word, cpus_value,
-                     kind_value, memory_value, mtu_value, nand_value, size_value, yes_value)
+                     kind_value, memory_value, mtu_value, nand_value, size_value, transports_value,
+                     yes_value)
 
 TOP_KEYS = ("drives", "hosts", "switches", "cables")
 # YAML takes brackets inside braces for a list, unless they are in quotes.
@@ -79,12 +80,24 @@ class Reader:
         self.mistake(Mark.of(node), f"{what}: write one value here")
         return None
 
-    def values(self, node: yaml.Node, what: str, readers: dict[str, Callable[[str], object]]
-               ) -> dict[str, object]:
-        """The values of a mapping whose keys are those of `readers`."""
+    def words(self, node: yaml.Node, what: str, example: str) -> str | None:
+        """The words of a list, with spaces between them."""
+        if isinstance(node, yaml.SequenceNode) and node.value and all(
+                isinstance(item, yaml.ScalarNode) for item in node.value):
+            return " ".join(str(item.value) for item in node.value)
+        self.mistake(Mark.of(node), f"{what}: write a list here, such as {example}")
+        return None
+
+    def values(self, node: yaml.Node, what: str, readers: dict[str, Callable[[str], object]],
+               lists: dict[str, str] | None = None) -> dict[str, object]:
+        """The values of a mapping whose keys are those of `readers`; `lists` has an example
+        for each key that has a list."""
         found = {}
         for key, _, value in self.mapping(node, what, readers):
-            text = self.scalar(value, f"{what}: {key}")
+            if lists is not None and key in lists:
+                text = self.words(value, f"{what}: {key}", lists[key])
+            else:
+                text = self.scalar(value, f"{what}: {key}")
             if text is None:
                 continue
             try:
@@ -125,11 +138,15 @@ class Reader:
         for names, mark, value in self.parts(node, "drives"):
             said = self.values(value, "a drive", {
                 "size": size_value, "nand": nand_value, "block": yes_value,
-                "nvme-tcp": yes_value,
+                "nvme-tcp": yes_value, "transports": transports_value,
                 "mtu": mtu_value, "straps": straps.parse,
                 "devices": self.devices_value, "config": self.file_value,
                 "boot-key": self.key_value,
-                **{f"port{n}": address_values for n in range(DRIVE_PORTS)}})
+                **{f"port{n}": address_values for n in range(DRIVE_PORTS)}},
+                {"transports": "[rdma, tcp]"})
+            if "nvme-tcp" in said and "transports" in said:
+                self.mistake(mark, "a drive has either transports, or nvme-tcp, which is the "
+                                   "older word")
             if said.get("block") and "nand" in said:
                 self.mistake(mark, "a drive has either a NAND array (nand) or a block medium "
                                    "(block)")
@@ -141,7 +158,8 @@ class Reader:
                               straps=said.get("straps", []),    # type: ignore[arg-type]
                               devices=said.get("devices", []),  # type: ignore[arg-type]
                               boot_key=said.get("boot-key"),    # type: ignore[arg-type]
-                              nvme_tcp=said.get("nvme-tcp"))    # type: ignore[arg-type]
+                              nvme_tcp=said.get("nvme-tcp"),    # type: ignore[arg-type]
+                              transports=said.get("transports"))    # type: ignore[arg-type]
                 for port in range(DRIVE_PORTS):
                     # Too many drives are reported below.
                     last = FIRST_DRIVE + min(len(self.found.drives), DRIVES_MAX)

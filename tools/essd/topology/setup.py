@@ -30,7 +30,7 @@ def wishes(topology: Topology, name: str) -> dict[str, Wish]:
     return {part: Wish(name=name, part=part, size=drive.size, mtu=drive.mtu,
                        nqn=drive.nqn, nand=drive.nand, block=drive.block,
                        straps=drive.straps, devices=drive.devices, boot_key=drive.boot_key,
-                       nvme_tcp=drive.nvme_tcp,
+                       nvme_tcp=drive.nvme_tcp, transports=drive.transports,
                        ports=[",".join(map(str, drive.ports[port])) for port in (0, 1)])
             for part, drive in topology.drives.items()}
 

@@ -54,6 +54,7 @@ class Drive:
     devices: list[Device] = field(default_factory=list)     # on the I2C buses
     boot_key: Path | None = None    # PEM file with the key that a new drive gets
     nvme_tcp: bool | None = None    # NVMe over TCP, beside RDMA; None: as it was
+    transports: frozenset[str] | None = None    # of values.TRANSPORTS; None: as it was
 
 
 @dataclass

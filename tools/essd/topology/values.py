@@ -4,6 +4,7 @@
 import ipaddress
 import re
 
+from ..base import chosen
 from ..base.errors import EssdError
 from ..instance.config import HOST_KINDS
 from ..storage import media
@@ -50,6 +51,20 @@ def cpus_value(text: str) -> int:
 def address_values(text: str) -> list[Interface]:
     from ..setup.setup import parse_addresses
     return [ipaddress.ip_interface(one) for one in parse_addresses(text)]
+
+
+TRANSPORTS = ("rdma", "tcp", "iwarp", "aoe")
+
+
+def transports_value(text: str) -> frozenset[str]:
+    words = text.split()
+    for word in words:
+        chosen.check_word("transports:", word, TRANSPORTS)
+        if words.count(word) > 1:
+            raise EssdError(f"transports: {word} occurs twice")
+    if "rdma" not in words:
+        raise EssdError("transports: every drive serves rdma: add it to the list")
+    return frozenset(words)
 
 
 def yes_value(text: str) -> bool:
