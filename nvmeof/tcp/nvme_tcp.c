@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "nvmeof/target/make_room.h"
 #include "nvmeof/wire/identify.h"
 
 /* How long a connection may take to end. */
@@ -263,45 +262,6 @@ static bool admits_host(void *ctx, uint16_t qpair, const char *hostnqn)
 
 /* ---- New connections. */
 
-/* Whether there are as many connections as there may be.  Handshakes do not
- * count, and not those that end without waiting for their peers. */
-static bool is_full(const struct nvme_tcp *tcp)
-{
-    unsigned int open = 0;
-
-    for (unsigned int i = 0; i < NVME_TCP_QUEUES; i++) {
-        open += tcp->queues[i].state > TCP_QUEUE_OPENING &&
-                tcp->queues[i].state < TCP_QUEUE_ABORTING;
-    }
-    return open >= NVME_TCP_OPEN_MAX;
-}
-
-/* Make room for a connection whose peer receives at its address: end one of a
- * host without proof.  @return whether there is room */
-static bool make_room(struct nvme_tcp *tcp, const uint8_t *host)
-{
-    while (is_full(tcp)) {
-        if (!nvmf_qpair_displace_tcp(tcp->config.target, host, tcp->now_us)) {
-            return false;
-        }
-        tcp->counters[NVME_TCP_DISPLACED]++;
-    }
-    return true;
-}
-
-static struct nvme_tcp_queue *take_queue(struct nvme_tcp *tcp)
-{
-    struct nvme_tcp_queue *queue = tcp->queues;
-
-    if (tcp->queues_used == NVME_TCP_QUEUES) {
-        return NULL;
-    }
-    while (queue->state != TCP_QUEUE_FREE) {
-        queue++;
-    }
-    return queue;
-}
-
 static void queue_init(struct nvme_tcp_queue *queue, uint32_t id,
                        const struct nvme_tcp_peer *peer)
 {
@@ -356,7 +316,7 @@ uint16_t nvme_tcp_asked(struct nvme_tcp *tcp, uint32_t id,
     struct nvme_tcp_queue *queue = NULL;
 
     if (tcp->is_on) {
-        queue = take_queue(tcp);
+        queue = tcp_room_take(tcp);
     }
     if (queue == NULL) {
         tcp->counters[NVME_TCP_REFUSED]++;
@@ -399,7 +359,7 @@ static void queue_established(struct nvme_tcp_queue *queue)
     struct nvme_tcp *tcp = queue->tcp;
 
     tcp->counters[NVME_TCP_CONNECTIONS]++;
-    if (!make_room(tcp, queue->event.host) || !qpair_reserve(queue)) {
+    if (!tcp_room_make(tcp, queue->event.host) || !qpair_reserve(queue)) {
         tcp->counters[NVME_TCP_REFUSED]++;
         tcp_queue_abort(queue);
         return;

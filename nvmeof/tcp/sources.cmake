@@ -6,6 +6,7 @@ set(SOURCES
     tcp_pdu.c
     tcp_receive.c
     tcp_request.c
+    tcp_room.c
     tcp_send.c
     tcp_sgl.c
     tcp_trace.c

@@ -193,6 +193,18 @@ static inline void tcp_note_work(struct nvme_tcp *tcp, uint32_t len_bytes)
     tcp->bytes_left -= MIN(len_bytes, tcp->bytes_left);
 }
 
+/* ---- tcp_room.c: room for new connections. */
+
+/**
+ * Make room for a connection whose peer receives at its address: end one that
+ * waits for its peer's FIN only, or one of a host without proof.
+ *
+ * @return whether there is room */
+bool tcp_room_make(struct nvme_tcp *tcp, const uint8_t *host);
+
+/** @return a queue for a handshake, or NULL */
+struct nvme_tcp_queue *tcp_room_take(struct nvme_tcp *tcp);
+
 /* ---- tcp_receive.c: the stream of PDUs. */
 
 void tcp_queue_reader_init(struct nvme_tcp_queue *queue);

@@ -1045,6 +1045,37 @@ static void test_connections_without_connect_keep_nobody_out(void **state)
         0);
 }
 
+/* Peers that have taken all connections, have made the drive end them, and do
+ * not close: the drive waits for their FINs, but nobody has to wait for it. */
+static void test_peers_that_do_not_close_keep_nobody_out(void **state)
+{
+    enum { FIRST = NVME_TCP_OPEN_MAX / 2 };
+    struct world *w = *state;
+    const uint8_t wrong[PDU_HEAD_LEN] = {0x55};
+    struct world_peer *peers[NVME_TCP_OPEN_MAX];
+    struct link link;
+
+    for (unsigned int i = 0; i < NVME_TCP_OPEN_MAX; i++) {
+        peers[i] = world_connect(w);
+    }
+    for (unsigned int i = 0; i < NVME_TCP_OPEN_MAX; i++) {
+        world_send(w, peers[(FIRST + i) % NVME_TCP_OPEN_MAX], wrong,
+                   sizeof(wrong));
+        world_run(w, 1000);
+    }
+    world_run(w, SECOND_US); /* their acknowledgements may be delayed */
+    assert_int_equal(nvme_tcp_usage(w->tcp).qpairs, 0);
+    assert_int_equal(nvme_tcp_usage(w->tcp).connections, NVME_TCP_OPEN_MAX);
+    w->hosts = 1;
+    link = open_link(w, 0);
+    assert_int_equal(connect_queue(w, &link, 0, 0xffff, true).status, 0);
+    world_run(w, 10000);
+    for (unsigned int i = 0; i < NVME_TCP_OPEN_MAX; i++) {
+        assert_true(peers[i]->is_finished || peers[i]->is_ended);
+        assert_int_equal(peers[i]->is_ended, i == FIRST);
+    }
+}
+
 /* Hosts behind one address open all connections before the first Connect. */
 static void test_hosts_of_one_address_connect_at_the_same_time(void **state)
 {
@@ -1891,6 +1922,21 @@ static void test_a_turn_has_a_budget_of_bytes(void **state)
     }
     assert_in_range(w->turn_most, NVME_TCP_TURN_BYTES / 2,
                     NVME_TCP_TURN_BYTES + 2 * BLOCKS * BLOCK);
+}
+
+/* Until Connect is answered, a queue has one entry: so no second Connect can
+ * come while the first one waits for its data, and say something else. */
+static void test_a_second_connect_waits_for_the_first(void **state)
+{
+    struct world *w = *state;
+    struct nvme_sqe first = connect_sqe(0, NVMF_ADMIN_DEPTH, true);
+    struct nvme_sqe second = connect_sqe(1, DEPTH, false);
+    struct link link = open_link(w, 0);
+
+    send_command(w, &link, &first, CONNECT_DATA_LEN);
+    (void)take_r2t(w, &link);
+    send_command(w, &link, &second, CONNECT_DATA_LEN);
+    check_term(w, &link, PDU_FES_SEQUENCE, 0);
 }
 
 /* 8 KiB in an admin capsule need two slots. */
