@@ -90,6 +90,7 @@
     X(nvme_tcp_digest) \
     X(nvme_tcp_wrong) \
     X(nvme_tcp_life) \
+    X(nvme_tcp_hostile) \
     X(tls_handshake) \
     X(tls_record) \
     X(tls_many)

@@ -7,6 +7,11 @@
     HOST WRITE_BLOCK("0200", "10", "7") SUCCEEDS("0200")                       \
         ASK_WRITE("0300", "00020000", "10", "0000")                            \
             R2T("0300", "ttag0", "00000000", "00020000")
+#define DISABLE                                                                \
+    "conn 0\n" CAPSULE(SET_CC_SQE("0400", "00004600"))                         \
+        SUCCEEDS("0400") "conn 1\n"
+#define ENABLE                                                                 \
+    "conn 0\n" CAPSULE(SET_CC_SQE("0500", "01004600")) SUCCEEDS("0500")
 #define UNCHANGED                                                              \
     "conn 2\n" IC("00") CONNECT("02", "1f", "00", "cntlid")                    \
         READ_BLOCK("0400", "10", "7")
@@ -49,6 +54,44 @@ static const struct conf_test tests[] = {
                   "conn 1\nends\nconn 0\n"
                   CAPSULE(GET_PROPERTY_SQE("0500", "1c"))
                   RESPONSE("00000000", "0500", "0000")),
+    NVME_TCP_TEST("life.abort-asked", "NVMe 1.4 5.1; NVMe TCP 1.0 3.3.2.2",
+                  "take the data of a write that Abort has left to go on",
+                  ASKED "conn 0\n"
+                  CAPSULE(SQE("08", "0400", "00000000", NO_DATA,
+                              "0100 0300 zero 20"))
+                  RESPONSE("01000000", "0400", "0000")
+                  "conn 1\n"
+                  H2C_DATA("04", "18020000", "0300", "ttag0", "00000000",
+                           "00020000", "data 1 512 0")
+                  SUCCEEDS("0300") READ_BLOCK("0400", "10", "1")),
+    NVME_TCP_TEST("life.disable-asked", "NVMe-oF 1.1 4.2",
+                  "write nothing when the controller is disabled before the "
+                  "data come",
+                  ASKED DISABLE "ends\n" ENABLE UNCHANGED),
+    NVME_TCP_TEST("life.disable-late-data", "NVMe-oF 1.1 4.2",
+                  "write no data that come after the controller was disabled",
+                  ASKED DISABLE
+                  H2C_DATA("04", "18020000", "0300", "ttag0", "00000000",
+                           "00020000", "data 1 512 0")
+                  "ends\n" ENABLE UNCHANGED),
+    NVME_TCP_TEST("life.disable-within-data", "NVMe-oF 1.1 4.2",
+                  "write nothing when the controller is disabled within the "
+                  "data",
+                  ASKED
+                  H2C_DATA("00", "18010000", "0300", "ttag0", "00000000",
+                           "00010000", "data 1 256 0")
+                  DISABLE
+                  H2C_DATA("04", "18010000", "0300", "ttag0", "00010000",
+                           "00010000", "data 1 256 256")
+                  "ends\n" ENABLE UNCHANGED),
+    NVME_TCP_TEST("life.disable-unread", "NVMe-oF 1.1 4.2",
+                  "end a queue of a disabled controller whose data nobody takes",
+                  "virtual\n"
+                  HOST WRITE_BLOCK("0200", "10", "7") SUCCEEDS("0200")
+                  "mute\n"
+                  CAPSULE(READ_SQE("0300", "00020000", "10", "0000"))
+                  DISABLE "pass 7\nresets\n"
+                  ENABLE UNCHANGED),
     NVME_TCP_TEST("life.fin-unanswered", "NVMe TCP 1.0 3.3.2.2",
                   "write nothing when the host closes instead of sending data",
                   ASKED "fin\ncloses\n"

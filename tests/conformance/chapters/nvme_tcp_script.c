@@ -10,7 +10,8 @@
 enum {
     LINE = 2048,
     WORDS = 256,
-    CONNS = 16,
+    CONNS = 160,
+    HOSTS = NVME_TCP_SCRIPT_HOSTS,
     TTAGS = 10,
     DIGESTS = 8,
     DIGEST = 4,
@@ -37,9 +38,10 @@ struct script {
         unsigned int port;
         bool is_v6;
         uint16_t drive_port;
+        unsigned int host;
     } how[CONNS];
-    unsigned int now, opened;
-    uint8_t cntlid[2], ttag[TTAGS][2];
+    unsigned int now, host, opened[HOSTS];
+    uint8_t cntlid[HOSTS][2], ttag[TTAGS][2];
     /* The line, cut into words. */
     char line[LINE], text[LINE];
     char *words[WORDS];
@@ -173,6 +175,26 @@ static void text_add(struct script *script, const char *text, uint32_t room)
     }
 }
 
+static void hostnqn_add(struct script *script)
+{
+    char name[64] = "nqn.2014-08.org.example:nvme-tcp-peer";
+
+    if (script->host != 0) {
+        snprintf(name + strlen(name), sizeof(name) - strlen(name), "-%u",
+                 script->host + 1);
+    }
+    text_add(script, name, NQN);
+}
+
+static void hostid_add(struct script *script)
+{
+    char name[HOSTID + 1];
+
+    snprintf(name, sizeof(name), "nvme-tcp-peer-%02u",
+             script->host % HOSTS + 1);
+    text_add(script, name, HOSTID);
+}
+
 static void kept_add(struct script *script, uint8_t *kept)
 {
     for (unsigned int i = 0; i < 2; i++) {
@@ -242,7 +264,7 @@ static void word_add(struct script *script)
     } else if (strcmp(word, "sqhd") == 0) {
         any_add(script, 2);
     } else if (strcmp(word, "cntlid") == 0) {
-        kept_add(script, script->cntlid);
+        kept_add(script, script->cntlid[script->host]);
     } else if (strncmp(word, "ttag", 4) == 0) {
         kept_add(script, script->ttag[word[4] - '0']);
     } else if (strcmp(word, "subnqn") == 0) {
@@ -250,9 +272,9 @@ static void word_add(struct script *script)
     } else if (strcmp(word, "discnqn") == 0) {
         text_add(script, "nqn.2014-08.org.nvmexpress.discovery", NQN);
     } else if (strcmp(word, "hostnqn") == 0) {
-        text_add(script, "nqn.2014-08.org.example:nvme-tcp-peer", NQN);
+        hostnqn_add(script);
     } else if (strcmp(word, "hostid") == 0) {
-        text_add(script, "nvme-tcp-peer-01", HOSTID);
+        hostid_add(script);
     } else {
         digits_add(script, word);
     }
@@ -269,18 +291,43 @@ static void bytes_read(struct script *script)
 
 /* ---- Commands. */
 
+/* Each host but the first one has the address of a stranger. */
+static void stream_begin(struct script *script, struct stream *stream)
+{
+    uint16_t drive_port = script->how[script->now].drive_port;
+    uint16_t own_port =
+        nvme_tcp_own_port(script->conf, script->opened[script->host]++);
+    struct tcp_peer peer;
+
+    script->how[script->now].host = script->host;
+    stream->peer.conf = script->conf;
+    if (script->host == 0) {
+        stream_open(stream, 0, script->how[script->now].port,
+                    script->how[script->now].is_v6, own_port, drive_port);
+    } else {
+        peer = tcp_peer_stranger(script->conf, script->host, drive_port);
+        peer.own_port = own_port;
+        stream_open_peer(stream, &peer);
+    }
+}
+
 static struct stream *stream_now(struct script *script)
 {
     struct stream *stream = &script->conns[script->now];
 
     if (!stream->is_open) {
-        stream->peer.conf = script->conf;
-        stream_open(stream, 0, script->how[script->now].port,
-                    script->how[script->now].is_v6,
-                    nvme_tcp_own_port(script->conf, script->opened++),
-                    script->how[script->now].drive_port);
+        stream_begin(script, stream);
     }
     return stream;
+}
+
+static void conn_choose(struct script *script, unsigned int conn)
+{
+    ASSERT(conn < CONNS);
+    script->now = conn;
+    if (script->conns[conn].is_open) {
+        script->host = script->how[conn].host;
+    }
 }
 
 static void host_sends(struct script *script, uint32_t piece)
@@ -478,8 +525,10 @@ static bool conn_describe(struct script *script)
     } else if (word_take(script, "tls")) {
         shake_hands(script);
     } else if (word_take(script, "conn")) {
-        script->now = number_next(script);
-        ASSERT(script->now < CONNS);
+        conn_choose(script, number_next(script));
+    } else if (word_take(script, "host")) {
+        script->host = number_next(script);
+        ASSERT(script->host < HOSTS);
     } else {
         return false;
     }
@@ -538,7 +587,7 @@ static void command_run(struct script *script)
     }
 }
 
-static void script_play(struct script *script, const char *lines)
+void nvme_tcp_script_lines(struct script *script, const char *lines)
 {
     while (*lines != '\0') {
         size_t len = strcspn(lines, "\n");
@@ -553,7 +602,7 @@ static void script_play(struct script *script, const char *lines)
 }
 
 /* A drive that goes on keeps no connection of the test. */
-static void conns_end(struct script *script)
+void nvme_tcp_script_end(struct script *script)
 {
     for (unsigned int i = 0; i < CONNS; i++) {
         if (script->conns[i].is_open && !script->conns[i].is_reset) {
@@ -562,7 +611,7 @@ static void conns_end(struct script *script)
     }
 }
 
-void nvme_tcp_script_play(struct conf *conf)
+struct script *nvme_tcp_script_new(struct conf *conf)
 {
     struct script *script = conf_alloc(conf, sizeof(*script));
 
@@ -573,17 +622,28 @@ void nvme_tcp_script_play(struct conf *conf)
     for (unsigned int i = 0; i < CONNS; i++) {
         script->how[i].drive_port = STREAM_PORT;
     }
-    script_play(script, conf_text(conf));
-    conns_end(script);
+    return script;
 }
 
-void nvme_tcp_script_run(struct conf *conf)
+void nvme_tcp_script_play(struct conf *conf)
 {
-    if (strncmp(conf_text(conf), "virtual\n", 8) == 0 &&
-        !conf_target(conf)->is_virtual) {
+    struct script *script = nvme_tcp_script_new(conf);
+
+    nvme_tcp_script_lines(script, conf_text(conf));
+    nvme_tcp_script_end(script);
+}
+
+void nvme_tcp_script_begin(struct conf *conf, bool is_virtual)
+{
+    if (is_virtual && !conf_target(conf)->is_virtual) {
         conf_not_applicable(conf, "the test needs virtual time: run natively");
     }
     conf_needs_block(conf);
     nvme_tcp_service_start(conf);
+}
+
+void nvme_tcp_script_run(struct conf *conf)
+{
+    nvme_tcp_script_begin(conf, strncmp(conf_text(conf), "virtual\n", 8) == 0);
     nvme_tcp_script_play(conf);
 }

@@ -15,7 +15,9 @@
  *   mute            the host acknowledges nothing any more
  *   window N        the host's receive window, from now on
  *   pass N          N seconds pass
- *   conn N          go on with connection N, 0..15
+ *   host N          the connections that are opened from now on are host N's,
+ *                   0..63; it is host 0's turn first
+ *   conn N          go on with connection N, 0..159, and its host if it is open
  *   to PORT, port N, v6    of a connection that is not open yet
  *   write CID S LEN answer the R2Ts for a command with data S, in H2CData PDUs
  *                   of 8 KiB, without digests
@@ -31,7 +33,8 @@
  *   data S N O      N bytes of data S, from its byte O on
  *   [ ... ]         around bytes: their CRC-32C follows; ]! : a wrong one
  *   sqhd            two bytes of any value
- *   cntlid          two bytes: of the controller; those that come are kept
+ *   cntlid          two bytes: of the host's controller; those that come are
+ *                   kept
  *   ttagN           two bytes, N is 0..9: those that come are kept
  *   subnqn, discnqn, hostnqn, hostid    of Connect's data; 256 and 16 bytes
  */
@@ -40,12 +43,22 @@
 
 #include "conform.h"
 
+enum { NVME_TCP_SCRIPT_HOSTS = 64 };
+
+struct script;
+
 /** Play the script in the text of the test's row, with a drive that serves
  * NVMe/TCP. */
 void nvme_tcp_script_run(struct conf *conf);
 
 /** The same with a drive that the test has prepared. */
 void nvme_tcp_script_play(struct conf *conf);
+
+/** For tests that play their script in parts. */
+void nvme_tcp_script_begin(struct conf *conf, bool is_virtual);
+struct script *nvme_tcp_script_new(struct conf *conf);
+void nvme_tcp_script_lines(struct script *script, const char *lines);
+void nvme_tcp_script_end(struct script *script);
 
 /* A row of such a test. */
 #define NVME_TCP_TEST(test_id, clause, purpose, ...)                           \

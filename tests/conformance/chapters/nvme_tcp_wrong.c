@@ -48,6 +48,13 @@ static const struct conf_test tests[] = {
                    "refuse ICReq on a connected queue",
                    HOST REFUSES("00008000 80000000", "0200", "00000000")),
 
+    NVME_TCP_WRONG("wrong.ic-req-asked", "NVMe TCP 1.0 3.6.2.2",
+                   "refuse ICReq with other digests while an R2T is open",
+                   ASKED
+                   "< 00008000 80000000 0000 00 03 00000000 zero 112\n"
+                   TERM("20000000", "0200", "00000000", "00008000 80000000")
+                   UNCHANGED),
+
     /* ---- Capsules. */
     NVME_TCP_WRONG("wrong.capsule-hlen", "NVMe TCP 1.0 3.6.2.6",
                    "refuse a capsule with HLEN 71",
