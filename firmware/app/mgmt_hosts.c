@@ -4,6 +4,7 @@
 #include "firmware/app/mgmt_requests.h"
 
 #include "firmware/app/drive.h"
+#include "nvmeof/tls/tls_psk.h"
 
 static bool refuse_change(struct mgmt_refusal *refusal,
                           enum host_list_result result)
@@ -13,6 +14,26 @@ static bool refuse_change(struct mgmt_refusal *refusal,
                         : "bad-argument";
     refusal->text = host_list_result_text(result);
     return result == HOST_OK;
+}
+
+/* The names by which a host may choose its key of TLS, without the digest of
+ * the key that version 1 has, too. */
+static void say_identities(struct json *out, const struct drive *drive,
+                           const struct host_entry *entry)
+{
+    const char *subnqn = nvmf_target_config(drive->target)->subnqn;
+
+    json_begin_array(out, "tls-identities");
+    for (unsigned int version = 0; version < 2 && entry->tls_key.len != 0;
+         version++) {
+        char name[TLS_IDENTITY_MAX + 1];
+
+        log_format(name, sizeof(name), "NVMe%uR0%u %s %s", version,
+                   tls_psk_hash(&entry->tls_key) == AUTH_SHA384 ? 2U : 1U,
+                   entry->nqn, subnqn);
+        json_string(out, NULL, name);
+    }
+    json_end_array(out);
 }
 
 enum { ROWS_MAX = 8 }; /* of one reply; "next" is the next request's "from" */
@@ -38,6 +59,7 @@ bool mgmt_hosts(void *ctx, const struct json_args *args, struct json *out,
         json_bool(out, "secret", entry->host_key.len != 0);
         json_bool(out, "drive-secret", entry->ctrl_key.len != 0);
         json_bool(out, "tls-key", entry->tls_key.len != 0);
+        say_identities(out, drive, entry);
         json_string(out, "least-hash", auth_hash_name(entry->least_hash));
         json_string(out, "least-group", auth_dh_name(entry->least_dh));
         json_end_object(out);

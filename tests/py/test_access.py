@@ -51,6 +51,9 @@ class Drive(FakeSupervisor):
         else:
             first = arguments.get("from", 0)
             rows = [{"nqn": nqn, "secret": bool(host.get("secret")), "drive-secret": False,
+                     "tls-key": bool(host.get("tls-key")),
+                     "tls-identities": [f"NVMe{version}R01 {nqn} nqn.drive" for version in (0, 1)
+                                        if host.get("tls-key")],
                      "least-hash": "sha256", "least-group": "null"}
                     for nqn, host in self.hosts.items()]
             more = {"next": first + 2} if len(rows) > first + 2 else {}
@@ -86,6 +89,18 @@ def test_a_new_tls_key_is_printed_once(digest: int, size: int) -> None:
         assert key[size:] == zlib.crc32(key[:size]).to_bytes(4, "little")
         assert run("new-tls-key", NQN, "--hash", str(digest)).split()[0] != printed
         assert text not in run() + run("--json")
+
+
+def test_hosts_with_a_tls_key_are_listed_with_its_names() -> None:
+    with Drive("unit"):
+        run("add", NQN + "-plain")
+        run("new-tls-key", NQN)
+        shown = run()
+        assert f"TLS identity of {NQN}: NVMe0R01 {NQN} nqn.drive\n" in shown
+        assert f"NVMe1R01 {NQN} nqn.drive and the key's digest" in shown
+        assert "-plain:" not in shown
+        rows = json.loads(run("--json"))["hosts"]
+        assert [len(row["tls-identities"]) for row in rows] == [0, 2]
 
 
 def test_a_new_tls_key_with_another_hash_is_refused() -> None:

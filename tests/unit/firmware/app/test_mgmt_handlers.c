@@ -127,12 +127,15 @@ static void test_hosts_are_added_changed_and_removed(void **state)
                   "");
     expect_answer("hosts", "",
                   "\"nqn\":\"" NQN "\",\"secret\":true,\"drive-secret\":false,"
-                  "\"tls-key\":false,"
+                  "\"tls-key\":false,\"tls-identities\":[],"
                   "\"least-hash\":\"sha256\",\"least-group\":\"null\"");
     assert_null(strstr(answer, "DHHC"));
     expect_answer("host-set", "\"nqn\":\"" NQN "\",\"tls-key\":\"" TLS_KEY "\"",
                   "");
-    expect_answer("hosts", "", "\"tls-key\":true,");
+    expect_answer("hosts", "",
+                  "\"tls-key\":true,\"tls-identities\":[\"NVMe0R01 " NQN
+                  " nqn.");
+    expect_answer("hosts", "", "\"NVMe1R01 " NQN " nqn.");
     assert_null(strstr(answer, "NVMeTLS"));
     expect_answer("host-set", "\"nqn\":\"" NQN "\",\"tls-key\":\"\"", "");
     expect_answer("host-set",
@@ -141,7 +144,7 @@ static void test_hosts_are_added_changed_and_removed(void **state)
                   "");
     expect_answer("hosts", "",
                   "\"secret\":true,\"drive-secret\":true,\"tls-key\":false,"
-                  "\"least-hash\":"
+                  "\"tls-identities\":[],\"least-hash\":"
                   "\"sha384\",\"least-group\":\"ffdhe3072\"");
     expect_answer("hosts-exclusive", "\"on\":true", "");
     expect_answer("hosts", "", "\"exclusive\":true");

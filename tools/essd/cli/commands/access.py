@@ -53,6 +53,10 @@ def list_hosts(ctx: typer.Context, name: Name = "", as_json: AsJson = False) -> 
                       f"{host['least-hash']}, {host['least-group']}")
     if found["hosts"]:
         show.console.print(table)
+    for host in found["hosts"]:
+        for identity in host.get("tls-identities", []):
+            digest = " and the key's digest" if identity.startswith("NVMe1") else ""
+            show.note(f"TLS identity of {host['nqn']}: {identity}{digest}")
 
 
 @access.command()
