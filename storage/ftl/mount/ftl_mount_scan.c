@@ -145,8 +145,8 @@ static bool is_doubtful(const struct ftl *ftl, uint32_t place)
 bool ftl_mount_has_half_erased(const struct ftl *ftl)
 {
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
-        bool has_contents = ftl->superblocks[i].last_row != 0 &&
-                            !ftl->superblocks[i].is_known;
+        bool has_contents =
+            ftl->superblocks[i].last_row != 0 && !ftl->superblocks[i].is_known;
 
         for (uint32_t plane = 0; plane < ftl->layout.geometry.planes; plane++) {
             if (has_contents && is_half_erased(ftl, i, plane)) {

@@ -55,7 +55,7 @@ struct bed_config {
     bool torn_units_vary;     /* each read of one may succeed or fail */
     bool is_untimed; /* an erasure is complete when it is begun, plane by plane,
                       * as in a drive without the times of the flash */
-    bool dies_lag; /* now and then, a die does nothing during some events */
+    bool dies_lag;   /* now and then, a die does nothing during some events */
     /* Random operations are mostly writes of a few units with FUA, several of
      * the same unit at the same time. */
     bool rewrites_few;
