@@ -90,6 +90,38 @@ static void record_truncated(struct conf *conf)
     tls_expect_alive(conf, OTHER);
 }
 
+/* A record of the drive is lost, more than once: what comes in the end has to
+ * be the same record, since the peer takes no other one in its place. */
+static void record_lost(struct conf *conf)
+{
+    struct tls_peer *peer = begin_open(conf);
+
+    peer->stream->is_mute = true;
+    tls_peer_send(peer, ic_req, IC_LEN);
+    while (stream_poll(peer->stream, CONF_SILENCE_US)) {
+    }
+    peer->stream->is_mute = false;
+    conf_equal(conf, "bytes that have come", stream_ready(peer->stream), 0);
+    (void)tls_peer_take(peer, IC_LEN);
+    tls_expect_alive(conf, OTHER);
+}
+
+/* The drive forgets the connection.  (A native one forgets its hosts, too.) */
+static void power_cut(struct conf *conf)
+{
+    struct tls_peer *peer = begin_open(conf);
+
+    tls_check_works(peer);
+    conf_power_cut(conf);
+    tls_peer_send(peer, ic_req, IC_LEN);
+    while (!peer->stream->is_reset) {
+        (void)stream_poll(peer->stream, 0);
+    }
+    tls_console(conf, "host add " TLS_PEER_HOST);
+    tls_console(conf, "host tls-key " TLS_PEER_HOST " " TLS_PEER_KEY);
+    tls_expect_alive(conf, OTHER);
+}
+
 static void record_pieces(struct conf *conf)
 {
     struct tls_peer *peer = begin_open(conf);
@@ -269,6 +301,11 @@ static const struct conf_test tests[] = {
              "answer bad_record_mac to a changed bit", record_changed),
     TLS_TEST("record.truncated", "RFC 8446 6.1",
              "take nothing of a record that is cut off", record_truncated),
+    TLS_TEST("record.lost", "RFC 8446 5.3; RFC 9293 3.8.1",
+             "send a record that was lost again as it was", record_lost),
+    TLS_TEST("record.power-cut", "NVMe TCP 1.1 3.6.1",
+             "reset a connection of before a power cut, and take others",
+             power_cut),
     TLS_TEST("record.pieces", "RFC 8446 5.1",
              "take records of one byte", record_pieces),
     TLS_TEST("record.empty", "RFC 8446 5.4",
