@@ -4,17 +4,21 @@
 
 Runs toe_tap (the drive's firmware and hardware models in a process) as toe_peer.py does.  NVMe is
 written by hand here; TLS is that of `openssl s_client`, TCP the kernel's.  A host writes and reads
-through an I/O queue behind TLS; others do what is not allowed, and disturb nobody.
+through an I/O queue behind TLS; others do what is not allowed, and disturb nobody.  tshark reads
+what was on the wire with the secrets that OpenSSL writes.
 """
 import base64
 import hashlib
 import hmac
 import random
+import re
 import shutil
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import zlib
 
@@ -25,6 +29,9 @@ PORT = 4420
 HOST = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-3333-4444-555555555555"
 DISCOVERY = "nqn.2014-08.org.nvmexpress.discovery"
 KEY = bytes(range(1, 33))
+DATA = random.Random(1).randbytes(64 << 10)
+EVERY_FRAME = 3
+LAST_STREAM = 2     # of transfer()
 BLOCK = 512
 ICREQ = struct.pack("<BBBBI", 0, 0, 128, 0, 128) + bytes(120)
 
@@ -45,12 +52,14 @@ def expand(secret: bytes, label: bytes, context: bytes) -> bytes:
 class Tls:
     """A connection by s_client, with the key for a subsystem."""
 
+    keylog = "/dev/null"    # the file for the secrets of connections
+
     def __init__(self, subsystem: str, *options: str, key: bytes = KEY) -> None:
         identity = f"NVMe0R01 {HOST} {subsystem}"
         psk = expand(expand(key, b"HostNQN", HOST.encode()), b"nvme-tls-psk", identity.encode())
         self.process = subprocess.Popen(
             ["openssl", "s_client", "-connect", f"{DRIVE[0]}:{PORT}", "-tls1_3", "-psk", psk.hex(),
-             "-psk_identity", identity, *(options or ("-quiet",))],
+             "-psk_identity", identity, "-keylogfile", self.keylog, *(options or ("-quiet",))],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert self.process.stdin is not None and self.process.stdout is not None
         self.to, self.from_ = self.process.stdin, self.process.stdout
@@ -152,7 +161,7 @@ def transfer() -> str:
     enable(admin)
     admin.command(9, at_40=struct.pack("<II", 7, 0))        # one I/O queue
     queue = Queue(io_stream, subsystem, 1, admin.cntlid)
-    data = random.Random(1).randbytes(64 << 10)
+    data = DATA
     for n in range(4):
         queue.command(1, write=data, at_4=struct.pack("<I", 1),
                       at_40=struct.pack("<QI", n * len(data) // BLOCK, len(data) // BLOCK - 1))
@@ -218,10 +227,80 @@ def never_finished(subsystem: str) -> None:
         sock.close()
 
 
+class Capture:
+    """The frames of tap0, as a file in pcap's format."""
+
+    def __init__(self) -> None:
+        self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(EVERY_FRAME))
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 20)
+        self.sock.bind(("tap0", 0))
+        self.sock.settimeout(0.1)
+        self.data = struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 1 << 18, 1)
+        self.is_over = False
+        self.thread = threading.Thread(target=self.take)
+        self.thread.start()
+
+    def take(self) -> None:
+        number = 0
+        while True:
+            try:
+                frame = self.sock.recv(1 << 18)
+            except TimeoutError:
+                if self.is_over:
+                    return
+                continue
+            self.data += struct.pack("<IIII", number, 0, len(frame), len(frame)) + frame
+            number += 1
+
+    def stop(self) -> bytes:
+        self.is_over = True
+        self.thread.join()
+        self.sock.close()
+        return self.data
+
+
+def decrypted(capture: str, *options: str) -> bytes:
+    """What tshark finds in the records of the last connection, both directions mixed."""
+    done = subprocess.run(
+        ["tshark", "-r", capture, "-q", "-d", f"tcp.port=={PORT},tls", "-z",
+         f"follow,tls,raw,{LAST_STREAM}", *options],
+        capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    return b"".join(bytes.fromhex(line) for line in lines
+                    if len(line) % 2 == 0 and re.fullmatch("[0-9a-f]+", line))
+
+
+def transfer_that_is_read() -> str:
+    """As transfer(); tshark reads it with the secrets of the host, and not without."""
+    if shutil.which("tshark") is None:
+        return transfer()
+    with tempfile.TemporaryDirectory() as folder:
+        Tls.keylog = f"{folder}/secrets"
+        capture = Capture()
+        try:
+            subsystem = transfer()
+        finally:
+            data = capture.stop()
+        with open(f"{folder}/pcap", "wb") as file:
+            file.write(data)
+        assert decrypted(f"{folder}/pcap") == b""
+        found = decrypted(f"{folder}/pcap", "-o", f"tls.keylog_file:{Tls.keylog}")
+        assert ICREQ in found and found.count(DATA[:BLOCK]) >= 2, found[:300]
+        assert ICREQ not in data and DATA[:BLOCK] not in data
+        with open(Tls.keylog, encoding="ascii") as secrets:
+            words = [line.split() for line in secrets if not line.startswith("#")]
+        assert len(words) == 15, words      # five of each connection
+        for secret in (KEY, *(bytes.fromhex(line[2]) for line in words)):
+            assert secret not in data and secret.hex().encode() not in data
+        Tls.keylog = "/dev/null"
+    return subsystem
+
+
 def exercise() -> None:
     for n in range(120):
         run("ip", "addr", "add", f"10.77.0.{100 + n}/24", "dev", "tap0")
-    subsystem = transfer()
+    subsystem = transfer_that_is_read()
     refusals(subsystem)
     never_finished(subsystem)
     wait_closed()
