@@ -23,12 +23,14 @@
  *    checked at their turn.
  *  - Reservation Register, Acquire and Release look again whether the namespace
  *    is in use and the host still has it; Get LBA Status does before each read,
- *    Firmware Image Download after each window, and Authentication Receive
- *    reads the host's entry again after the exponentiation.
+ *    Firmware Image Download after each window, write protection before it
+ *    commits the cache and before it saves, and Authentication Receive reads
+ *    the host's entry again after the exponentiation.
  *  - Preempt and Abort, write protection, the end of the write cache, and
  *    Firmware Commit are in force before they wait.
  *  - The contents of Identify and Get Log Page are made after the wait.
- *  - A controller reset ends Set Features with data, and a shutdown.
+ *  - A controller reset ends Set Features with data, write protection, and a
+ *    shutdown.
  *
  * A reservation without Preempt and Abort, and a change of an ANA state,
  * concern later commands.  The map to the medium relies on none of this: an

@@ -7,8 +7,9 @@
  * follows.  So a command that protects a namespace refuses new writes at once,
  * waits for those that the drive has accepted before, commits the volatile
  * write cache, and only then saves the protection.  If one of these steps
- * fails, or the connection ends, the namespace is as it was: after a power cut
- * no namespace is protected whose contents were not committed.
+ * fails, the connection ends, or the host loses the namespace, the namespace is
+ * as it was: after a power cut no namespace is protected whose contents were
+ * not committed.
  *
  * Such commands for the same namespace are executed one after another.
  */
@@ -52,6 +53,21 @@ static uint16_t save_protection(struct nvmf_target *target,
                : set_protection(target, ns->config.nsid, protection);
 }
 
+/* Whether the host may still set the protection: while its command waited, it
+ * may have lost the namespace, or reset its controller.
+ * @return a status, or 0 */
+static uint16_t check_host(struct nvmf_target *target, struct nvmf_request *req)
+{
+    const struct nvmf_ctrl *ctrl = request_ctrl(target, req);
+
+    if (req->epoch != ctrl->resets) {
+        return NVME_SC_ABORT_REQUESTED;
+    }
+    return ns_is_active(ctrl, req->sqe.nsid)
+               ? NVME_SC_SUCCESS
+               : refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
+}
+
 /* The writes have ended: commit the cache, then save. */
 static uint16_t go_on(struct nvmf_target *target, struct nvmf_request *req,
                       enum nvmf_protection protection)
@@ -77,7 +93,11 @@ uint16_t ns_protect_execute(struct nvmf_target *target,
                             enum nvmf_protection protection)
 {
     struct nvmf_ns *ns = &target->ns[req->sqe.nsid - 1];
+    uint16_t status = check_host(target, req);
 
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
     if (ns->protecting == req) {
         return go_on(target, req, protection);
     }

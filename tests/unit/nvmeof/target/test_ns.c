@@ -870,6 +870,81 @@ static void test_protection_ends_with_its_connection(void **state)
     }
 }
 
+/* Something happens while a host's command waits for a write to namespace 1, or
+ * for the flush of namespace 2. */
+static void expect_protection_that_ends(
+    struct fake *fake, bool is_late, uint16_t status,
+    void (*act)(struct fake *fake, uint16_t admin, uint32_t nsid))
+{
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, connect_other_host(fake), 1);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
+    uint32_t nsid = is_late ? 2 : 1;
+    const struct nvmf_ns *ns = &fake->target->ns[nsid - 1];
+    struct fake_request *protecting;
+
+    write.nsid = nsid;
+    fake->hold_media = true;
+    if (!is_late) {
+        (void)fake_send(fake, io, &write, fake->data, 512);
+        fake_run(fake);
+    }
+    protecting = send_protection(fake, admin, nsid, NVMF_PROTECTION_ON);
+    assert_int_equal(fake->media[0].op, is_late ? MEDIA_FLUSH : MEDIA_WRITE);
+    act(fake, admin, nsid);
+    assert_false(protecting->is_answered);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_true(protecting->is_answered);
+    assert_int_equal(protecting->cqe.status & NVME_SC_MASK, status);
+    assert_int_equal(volume.protection[nsid - 1], NVMF_PROTECTION_NONE);
+    assert_false(ns->geometry.is_read_only);
+    assert_null(ns->protecting);
+    assert_int_equal(ns->users, 0);
+    assert_int_equal(ns->awaited, 0);
+}
+
+static void detach_from_all(struct fake *fake, uint16_t admin, uint32_t nsid)
+{
+    struct nvme_sqe detach = fake_admin(ADMIN_NS_ATTACHMENT, nsid, 1, 0);
+    struct nvme_sqe identify =
+        fake_admin(ADMIN_IDENTIFY, 0, CNS_CONTROLLERS, 0);
+    uint8_t list[4096];
+
+    assert_int_equal(
+        fake_exec(fake, admin, &identify, list, sizeof(list)).status, 0);
+    (void)fake_send_in_capsule(fake, admin, &detach, list, sizeof(list));
+    fake_run(fake);
+    assert_true(volume.is_detached[nsid - 1]);
+}
+
+static void reset_ctrl(struct fake *fake, uint16_t admin, uint32_t nsid)
+{
+    (void)nsid;
+    fake_property_set(fake, admin, PROPERTY_CC, 0);
+}
+
+/* Another host may get the namespace next, and would find it protected. */
+static void test_protection_ends_when_its_host_loses_the_namespace(void **state)
+{
+    struct fake *fake = *state;
+
+    expect_protection_that_ends(fake, false, NVME_SC_INVALID_FIELD,
+                                detach_from_all);
+    expect_protection_that_ends(fake, true, NVME_SC_INVALID_FIELD,
+                                detach_from_all);
+}
+
+static void test_protection_ends_when_its_controller_is_reset(void **state)
+{
+    struct fake *fake = *state;
+
+    expect_protection_that_ends(fake, false, NVME_SC_ABORT_REQUESTED,
+                                reset_ctrl);
+    expect_protection_that_ends(fake, true, NVME_SC_ABORT_REQUESTED,
+                                reset_ctrl);
+}
+
 /* The second one must not succeed before the first. */
 static void test_protecting_twice_commits_twice(void **state)
 {
