@@ -136,6 +136,7 @@ struct native_drive_config {
     bool has_echo;                     /* the diagnostic service runs */
     bool has_tcp_echo;                 /* those over TCP, too */
     bool has_nvme_tcp, has_nvme_iwarp; /* NVMe beside RoCE */
+    bool has_aoe;                      /* namespace 1 is exported by AoE */
     enum config_tls tls;               /* of NVMe/TCP */
     bool has_dhcp;  /* port 0 gets its IPv4 address by DHCP */
     uint8_t straps; /* STRAPS_NO_BMC and STRAPS_BMC_ON_I2C0 only */

@@ -17,6 +17,9 @@ void native_set_services(struct config *own,
     own->network.has_nvme_tcp = config->has_nvme_tcp;
     own->network.has_nvme_iwarp = config->has_nvme_iwarp;
     own->network.tls = config->tls;
+    if (config->has_aoe) {
+        own->aoe.exports[0] = 1;
+    }
     own->services.has_dhcp[0] = config->has_dhcp;
     *own = config->saved != NULL ? *config->saved : *own;
 }

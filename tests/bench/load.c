@@ -129,6 +129,7 @@ static void create_nodes(struct load *load)
         .capacity_bytes = load->capacity_bytes,
         .flash_is_realtime = load->flash_is_realtime,
         .has_stages = load->has_stages,
+        .has_aoe = load->has_aoe,
         .flash_is_batched = true, /* like the block medium */
     };
     struct native_node_config host = {

@@ -46,6 +46,7 @@ struct load {
     bool flash_is_realtime;
     bool has_stages;   /* for native_harts_use() */
     bool has_paths;    /* all controllers belong to one host */
+    bool has_aoe;      /* AoE serves the namespace, too; no host uses it */
     uint8_t pi_format; /* LBA format 2 or 3, with protection information of type
                         * 1 and PRACT; 0: no protection information */
     uint16_t mtu_bytes;      /* of the cable; 0: 1500 */

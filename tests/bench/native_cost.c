@@ -17,7 +17,8 @@
  * makes and checks.  "tcp-" and "tcp-digests-" are for NVMe/TCP and a block
  * medium, with commands of 4096 bytes of one host; its queue of 64 entries has
  * 63 of them.  "iwarp-" is for iWARP with CRC, the same medium and host, and
- * all lengths.  In a workload whose name ends with "paths", the controllers
+ * all lengths.  "aoe-" is for a drive that serves its namespace by AoE as well,
+ * to nobody.  In a workload whose name ends with "paths", the controllers
  * belong to one host.
  *
  * tools/count_instructions.py runs it (docs/performance.md).
@@ -123,6 +124,7 @@ static void run_load(struct load *load, const struct load_workload *workload,
     struct cost cost = {.count = count};
 
     load_start(load, workload);
+    ASSERT((load->drive->drive.aoe.aoe != NULL) == load->has_aoe);
     if (load->nand != NULL) {
         /* Write all blocks, and wait until they have left the write buffer. */
         load_run(load, &fill_workload, LOAD_MEDIUM_BYTES / FILL_BYTES);
@@ -195,6 +197,7 @@ int main(int argc, char **argv)
     bool is_tcp = take_word(&name, "tcp-");
     bool has_digests = is_tcp && take_word(&name, "digests-");
     bool is_iwarp = !is_tcp && take_word(&name, "iwarp-");
+    bool has_aoe = !is_tcp && !is_iwarp && take_word(&name, "aoe-");
     struct nand_ram nand;
 
     ASSERT(load != NULL);
@@ -205,10 +208,9 @@ int main(int argc, char **argv)
         }
     }
     if (workload == NULL) {
-        fprintf(
-            stderr,
-            "usage: native_cost "
-            "[nand-[pi512-|pi4096-]|tcp-[digests-]|iwarp-]WORKLOAD COUNT\n");
+        fprintf(stderr, "usage: native_cost "
+                        "[nand-[pi512-|pi4096-]|tcp-[digests-]|iwarp-|aoe-]"
+                        "WORKLOAD COUNT\n");
         for (size_t i = 0; i < ARRAY_LEN(workloads); i++) {
             fprintf(stderr, "  %s\n", workloads[i].name);
         }
@@ -226,6 +228,7 @@ int main(int argc, char **argv)
     }
     load->span_bytes = LOAD_MEDIUM_BYTES;
     load->has_paths = ends_with(name, "paths");
+    load->has_aoe = has_aoe;
     if (has_nand) {
         nand_storage_init(&nand, &nand_storage);
         load->nand = &nand;
