@@ -60,6 +60,9 @@ void aoe_slot_enter(struct aoe_slot *slot, enum aoe_slot_state next)
                    (slot->state == AOE_SLOT_SENDING ||
                     slot->state == AOE_SLOT_ANSWERS) +
                    (next == AOE_SLOT_SENDING || next == AOE_SLOT_ANSWERS));
+    aoe->submitted =
+        (uint16_t)(aoe->submitted - (slot->state == AOE_SLOT_TARGET) +
+                   (next == AOE_SLOT_TARGET));
     slot->state = (uint8_t)next;
 }
 

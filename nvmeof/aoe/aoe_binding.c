@@ -7,11 +7,16 @@ static void binding_tick(void *ctx, uint64_t now_us)
     ((struct aoe *)ctx)->now_us = now_us;
 }
 
+/* It is called in every turn, mostly while no host uses AoE. */
 static bool binding_step(void *ctx)
 {
     struct aoe *aoe = ctx;
     bool is_busy = aoe_host_step(aoe);
 
+    if ((aoe->answering | aoe->waiting | aoe->changes | aoe->query_count) ==
+        0) {
+        return is_busy;
+    }
     is_busy |= aoe_ata_step(aoe);
     is_busy |= aoe_device_step(aoe);
     is_busy |= aoe_config_step(aoe);

@@ -346,7 +346,7 @@ uint64_t aoe_host_watch(struct aoe *aoe)
     if (aoe->host_state == AOE_HOST_IDLE) {
         return aoe->is_stopped ? UINT64_MAX : aoe->retry_us;
     }
-    for (unsigned int i = 0; i < AOE_REQUESTS; i++) {
+    for (unsigned int i = 0; i < AOE_REQUESTS && aoe->submitted != 0; i++) {
         if (aoe->slots[i].state == AOE_SLOT_TARGET) {
             next_us = MIN(next_us, aoe->slots[i].submitted_us + ANSWER_US);
         }

@@ -124,6 +124,7 @@ struct aoe {
     uint32_t next_order;
     uint16_t waiting;   /* slots in AOE_SLOT_WAITS */
     uint16_t answering; /* slots in AOE_SLOT_ANSWERS or AOE_SLOT_SENDING */
+    uint16_t submitted; /* slots in AOE_SLOT_TARGET */
     struct aoe_slot slots[AOE_REQUESTS]; /* the last one is for control */
 
     uint16_t changes; /* devices with a change whose answer waits */
