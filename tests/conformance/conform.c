@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "firmware/hal/time.h"
+#include "firmware/native/native.h"
 #include "internal.h"
 #include "late.h"
 #include "leave.h"

@@ -34,9 +34,9 @@
 
 #include <cmocka.h>
 
-#include "firmware/native/native.h"
 #include "lib/regfields.h"
 #include "hw-model/regs/rnic.h"
+#include "nvmeof/host/host.h"
 #include "packet.h"
 
 enum {
@@ -53,6 +53,8 @@ enum {
 };
 
 struct conf;
+struct native_drive;
+struct native_host;
 
 /* ---- What a test is. */
 

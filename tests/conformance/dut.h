@@ -12,6 +12,8 @@
 
 #include "conform.h"
 
+struct native_world;
+
 struct dut_events {
     void *ctx;
     /* Frames from the target, which are valid during the call only. */

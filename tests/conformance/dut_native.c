@@ -12,6 +12,7 @@
 #include "dut.h"
 #include "firmware/app/version.h"
 #include "firmware/native/nand_storage.h"
+#include "firmware/native/native.h"
 #include "hw-model/port/port_phy.h"
 
 enum {

@@ -8,6 +8,7 @@
 #include "conform.h"
 #include "dut.h"
 #include "exchange.h"
+#include "firmware/native/world.h"
 #include "target_about.h"
 
 enum {

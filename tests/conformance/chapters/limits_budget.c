@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "firmware/native/native.h"
 #include "limits_lib.h"
 #include "nvmeof/wire/identify.h"
 

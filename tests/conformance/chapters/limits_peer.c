@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "firmware/native/native.h"
 #include "limits_lib.h"
 #include "net/wire/nd.h"
 #include "roce_lib.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cm_lib.h"
+#include "firmware/native/native.h"
 #include "limits_lib.h"
 #include "nvme_lib.h"
 

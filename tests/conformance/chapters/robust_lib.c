@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "robust_lib.h"
 
+#include "firmware/native/native.h"
 #include "lib/bytes.h"
 
 enum {

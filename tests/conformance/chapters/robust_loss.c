@@ -8,6 +8,7 @@
  * A test covers one phase of the session and one fault; it runs as many
  * sessions as the phase has packets.
  */
+#include "firmware/native/native.h"
 #include "robust_lib.h"
 
 enum {

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "firmware/native/native.h"
 #include "lib/bytes.h"
 #include "net_lib.h"
 #include "robust_lib.h"

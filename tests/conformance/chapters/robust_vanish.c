@@ -4,6 +4,7 @@
  * other hosts are not disturbed, and the resources of silent peers are
  * released: queue pairs, capsules, buffers, connections.
  */
+#include "firmware/native/native.h"
 #include "lib/bytes.h"
 #include "robust_lib.h"
 

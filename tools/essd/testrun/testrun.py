@@ -32,8 +32,8 @@ from ..build.fw_build import BuildError
 from ..instance.config import STOCK, UML
 from ..machine import uml
 from ..setup import prepare
-from . import (coverage as coverage_report, dissect as conform_dissect, fuzz as fuzzing, lints,
-               repeat as repeats, screen as screens)
+from . import (coverage as coverage_report, dissect as conform_dissect, fuzz as fuzzing, headers,
+               lints, repeat as repeats, screen as screens)
 
 LOGS = paths.TOP / "build" / "test"
 TAIL_LINES = 40
@@ -256,6 +256,8 @@ def native(run: Run) -> None:
     with fw_build.alone(paths.TOP / "build/native", paths.TOP):
         run.command("cmake", "--preset", "native", quiet=True)
         run.command("cmake", "--build", "build/native", "-j", jobs, quiet=True)
+    counts, objects = headers.read_build(paths.TOP / "build/native")
+    run.summaries.append(f"native: {headers.summary(counts, objects)}")
     report = run.log.with_suffix(".xml")
     labels = [] if run.every else ["-LE", "long"]
     words = ["ctest", "--preset", "native", "--no-tests=error", *labels]
@@ -272,6 +274,8 @@ def native(run: Run) -> None:
     if screen.lost:
         raise StageError(f"{screen.lost}; see {run.log}")
     run.summaries.append(f"native: {random_cuts():,} random power cuts of the translation layer")
+    if wrong := headers.complaints(counts, headers.listed()):
+        raise StageError("\n".join(wrong))
 
 
 def random_cuts() -> int:
