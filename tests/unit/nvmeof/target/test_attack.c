@@ -1256,7 +1256,7 @@ static void test_hosts_at_random_lose_and_leak_no_data(void **state)
 
     (void)state;
     for (unsigned int seed = first; seed < end; seed++) {
-        print_message("seed %u\n", seed);
+        print_message("ATTACK_FIRST=%u ATTACK_SEEDS=1 repeats this:\n", seed);
         run_seed(seed, STEPS);
     }
 }
