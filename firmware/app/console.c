@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "firmware/console/console_ana.h"
 #include "firmware/console/console_config.h"
-#include "firmware/app/ana_text.h"
 #include "firmware/console/console_hosts.h"
 #include "firmware/text/ip_text.h"
 #include "firmware/app/lag_text.h"

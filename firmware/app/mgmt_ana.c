@@ -2,8 +2,8 @@
 /* Requests about how namespaces can be reached: docs/management.md. */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/app/ana_text.h"
 #include "firmware/app/drive.h"
+#include "firmware/console/console_ana.h"
 #include "nvmeof/target/ana.h"
 
 bool mgmt_ana(void *ctx, const struct json_args *args, struct json *out,

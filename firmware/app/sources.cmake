@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     addresses.c
-    ana_text.c
     aoe_service.c
     components.c
     connect_log.c

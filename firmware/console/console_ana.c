@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/ana_text.h"
+#include "firmware/console/console_ana.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * ANA states as the console and the management channel name them.  Ports have
  * the numbers 0 and 1 here, as everywhere outside of NVMe.
  */
-#ifndef ESSD_APP_ANA_TEXT_H
-#define ESSD_APP_ANA_TEXT_H
+#ifndef ESSD_CONSOLE_CONSOLE_ANA_H
+#define ESSD_CONSOLE_CONSOLE_ANA_H
 
 #include "firmware/hal/log.h"
 #include "nvmeof/target/ana.h"
