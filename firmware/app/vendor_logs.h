@@ -9,9 +9,10 @@
  *  - in firmware/vendor, a function that builds the page from plain values,
  *    with its unit test; both are listed in a sources.cmake or CMakeLists.txt;
  *  - a row in vendor_logs.c, whose function reads the values from the drive,
- *    because firmware/vendor may not include the drivers;
+ *    because firmware/vendor may not include the drivers.  A drive with a block
+ *    medium has no NAND flash: drive.nand.ftl is NULL;
  *  - a paragraph in docs/nvme.md, and the number in its table of log pages.
- * The length of a page is a multiple of 64 bytes: test_neighbours.c, below
+ * The length of a page is a multiple of 64 bytes: test_vendor_logs.c, below
  * tests/native, reads every page in parts of so many.
  */
 #ifndef ESSD_APP_VENDOR_LOGS_H
