@@ -152,6 +152,37 @@ static void test_hosts_are_added_changed_and_removed(void **state)
     expect_answer("hosts", "", "\"hosts\":[]");
 }
 
+/* TLS_KEY as text, or its first bytes as digits. */
+static bool has_key(const char *text)
+{
+    return strstr(text, "AQIDBAUGBwgJ") != NULL ||
+           strstr(text, "0102030405060708") != NULL;
+}
+
+static void test_no_answer_and_no_line_of_the_log_has_a_key(void **state)
+{
+    (void)state;
+    expect_answer("host-set",
+                  "\"nqn\":\"" NQN "\",\"secret\":\"" SECRET
+                  "\",\"tls-key\":\"" TLS_KEY "\"",
+                  "");
+    for (size_t i = 0; i < MGMT_REQUESTS; i++) {
+        if (strcmp(mgmt_requests[i].name, "shutdown") != 0) {
+            (void)handle_request(mgmt_requests[i].name, "");
+            if (has_key(answer)) {
+                fail_msg("%s shows a key: %s", mgmt_requests[i].name, answer);
+            }
+            assert_null(strstr(answer, "AAECAwQFBgcI"));
+        }
+    }
+    assert_false(has_key(machine_console(&bed.drive->machine)));
+    /* It would have been found. */
+    log_format(answer, sizeof(answer), "{\"tls-key\":\"%s\"}", TLS_KEY);
+    assert_true(has_key(answer));
+    log_format(answer, sizeof(answer), "key 0102030405060708090a");
+    assert_true(has_key(answer));
+}
+
 static void test_hosts_are_listed_in_pages(void **state)
 {
     (void)state;
