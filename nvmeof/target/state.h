@@ -102,6 +102,9 @@ struct nvmf_qpair {
     uint32_t link;   /* of the address that the host uses */
     uint16_t depth;  /* capsules of the transport; 1 until it is known */
     uint16_t charge; /* its share of the queue budget; 0 until it is known */
+    uint8_t lender;  /* the controller whose promised queue it has borrowed
+                      * until it is joined, or NO_CTRL */
+    uint32_t grant;  /* the lender's count of grants at that time */
     uint16_t sqsize; /* entries, as Connect said */
     uint16_t sqhd;
     uint16_t in_flight;   /* requests that the target has not handed back */
@@ -168,6 +171,7 @@ struct nvmf_ctrl {
     uint32_t link; /* as nvmf_qpair.link, of its admin queue */
     const struct nvmf_transport *transport; /* of its admin queue */
     uint16_t promised;    /* I/O queues that the budget reserves for it */
+    uint32_t grants;      /* how often all its promises were made anew */
     uint16_t qpair_count; /* its queue pairs that are not free yet */
     uint16_t io_count;    /* how many of these are I/O queues */
     uint16_t qpair[NVMF_MAX_IO_QUEUES + 1]; /* by QID; or NO_QPAIR */

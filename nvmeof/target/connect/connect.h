@@ -46,6 +46,10 @@ MUST_USE bool qpair_size_from_connect(struct nvmf_target *target,
                                       uint16_t depth, struct nvmf_ctrl *ctrl);
 
 /* Connect has failed: give back what it was charged. */
+/* Whether the queue pair has borrowed its place in the queue budget from
+ * another controller than this one. */
+bool qpair_is_borrowed_elsewhere(struct nvmf_target *target, uint16_t index,
+                                 uint8_t ctrl);
 void qpair_forget_size(struct nvmf_target *target, uint16_t qpair);
 void qpair_connect(struct nvmf_target *target, uint16_t qpair, uint8_t ctrl,
                    bool is_trusted);
@@ -155,8 +159,10 @@ uint16_t ctrl_grant_queues(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
  * without proof make room. */
 uint32_t ctrl_queues_left(const struct nvmf_target *target,
                           const struct nvmf_transport *transport);
-void ctrl_forget_promise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
-                         uint16_t queues);
+void ctrl_lend_promised(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+void ctrl_take_back_promised(struct nvmf_target *target,
+                             struct nvmf_ctrl *ctrl);
+void ctrl_forget_promises(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
 
 /* discovery.c */
 uint32_t discovery_log_len(const struct nvmf_target *target,

@@ -213,11 +213,27 @@ void ctrl_join(struct nvmf_target *target, uint8_t index, uint16_t qid,
     auth_end_claims(target, index, qid);
 }
 
-void ctrl_forget_promise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
-                         uint16_t queues)
+/* A queue pair borrows one of the I/O queues that the budget reserves for a
+ * controller. */
+void ctrl_lend_promised(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 {
-    ctrl->promised = (uint16_t)(ctrl->promised - queues);
-    target->queues_promised -= queues;
+    ctrl->promised--;
+    target->queues_promised--;
+}
+
+void ctrl_take_back_promised(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
+{
+    ctrl->promised++;
+    target->queues_promised++;
+}
+
+/* Nothing is promised to the controller any more: what queues have borrowed is
+ * not returned either. */
+void ctrl_forget_promises(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
+{
+    target->queues_promised -= ctrl->promised;
+    ctrl->promised = 0;
+    ctrl->grants++;
 }
 
 /*
@@ -235,7 +251,7 @@ void ctrl_end(struct nvmf_target *target, uint8_t index)
     ctrl_enter(ctrl, CTRL_ENDING);
     connect_hooks.ctrl_detached(target, ctrl);
     wheel_stop(&target->wheel, (uint16_t)(WHEEL_CTRL + index));
-    ctrl_forget_promise(target, ctrl, ctrl->promised);
+    ctrl_forget_promises(target, ctrl);
     for (size_t qid = 0; qid < ARRAY_LEN(ctrl->qpair); qid++) {
         uint16_t qpair = ctrl->qpair[qid];
 
@@ -310,7 +326,7 @@ uint16_t ctrl_grant_queues(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
     uint32_t taken;
     uint32_t room;
 
-    ctrl_forget_promise(target, ctrl, ctrl->promised);
+    ctrl_forget_promises(target, ctrl);
     taken = target->depth_used + target->queues_promised * NVMF_MAX_DEPTH;
     free_depth =
         taken < NVMF_TOTAL_DEPTH - 1 ? NVMF_TOTAL_DEPTH - 1 - taken : 0;
@@ -353,7 +369,7 @@ static void reset_ctrl_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
     connect_hooks.ctrl_reset(target, ctrl);
     ctrl_enter(ctrl, next);
     ctrl->shst = SHST_NORMAL;
-    ctrl_forget_promise(target, ctrl, ctrl->promised);
+    ctrl_forget_promises(target, ctrl);
     connect_hooks.abort_events(target, ctrl);
     reset_features(target, ctrl);
     for (size_t qid = 1; qid < ARRAY_LEN(ctrl->qpair); qid++) {

@@ -126,7 +126,8 @@ static uint16_t connect_io(struct nvmf_target *target, struct nvmf_request *req,
         return connect_invalid_data(req, CONNECT_DATA_CNTLID);
     }
     ctrl = &target->ctrl[*index];
-    if (ctrl->transport != qpair->transport || ctrl->portid != qpair->portid) {
+    if (ctrl->transport != qpair->transport || ctrl->portid != qpair->portid ||
+        qpair_is_borrowed_elsewhere(target, req->qpair, *index)) {
         return connect_invalid_data(req, CONNECT_DATA_CNTLID);
     }
     if (!ctrl_takes_qid(ctrl, connect->qid)) {

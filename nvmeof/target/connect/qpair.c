@@ -99,6 +99,10 @@ static uint32_t promised_to_host(const struct nvmf_target *target,
  * total.  An admin queue is charged its largest depth even if the host wants a
  * smaller one, so that there are never more admin queues than controllers.
  *
+ * Anybody may name a controller, and forge its host's address.  So a queue pair
+ * only borrows a promised queue, with the depth that is reserved for it, until
+ * it is joined; if it ends before that, the controller has the queue again.
+ *
  * @param ctrl  the controller of an I/O queue; NULL for an admin queue, or when
  *              the host did not name one of its own
  * @return false when too little is left; then nothing is charged
@@ -108,9 +112,11 @@ static bool charge_budget(struct nvmf_target *target, struct nvmf_qpair *qpair,
 {
     uint32_t promised = target->queues_promised;
     uint16_t charge = qid == 0 ? NVMF_ADMIN_DEPTH : depth;
+    bool borrows = ctrl != NULL && ctrl->promised > 0;
 
-    if (ctrl != NULL && ctrl->promised > 0) {
+    if (borrows) {
         promised--; /* this queue is one of those promised to its controller */
+        charge = NVMF_MAX_DEPTH;
     } else if (qid != 0 && ctrl == NULL) {
         /* Older hosts do not name the controller to which it was promised. */
         promised -= promised_to_host(target, qpair->host);
@@ -119,8 +125,10 @@ static bool charge_budget(struct nvmf_target *target, struct nvmf_qpair *qpair,
         NVMF_TOTAL_DEPTH) {
         return false;
     }
-    if (ctrl != NULL && ctrl->promised > 0) {
-        ctrl_forget_promise(target, ctrl, 1);
+    if (borrows) {
+        ctrl_lend_promised(target, ctrl);
+        qpair->lender = (uint8_t)(ctrl - target->ctrl);
+        qpair->grant = ctrl->grants;
     }
     target->depth_used += charge;
     qpair->qid = qid;
@@ -129,10 +137,49 @@ static bool charge_budget(struct nvmf_target *target, struct nvmf_qpair *qpair,
     return true;
 }
 
+/* The controller whose promised queue a queue pair has borrowed, and that has
+ * made no other promises since then; or NULL. */
+static struct nvmf_ctrl *find_lender(struct nvmf_target *target,
+                                     const struct nvmf_qpair *qpair)
+{
+    struct nvmf_ctrl *ctrl;
+
+    if (qpair->lender == NO_CTRL) {
+        return NULL;
+    }
+    ctrl = &target->ctrl[qpair->lender];
+    return ctrl->grants == qpair->grant ? ctrl : NULL;
+}
+
 static void release_budget(struct nvmf_target *target, struct nvmf_qpair *qpair)
 {
+    struct nvmf_ctrl *lender = find_lender(target, qpair);
+
+    if (lender != NULL) {
+        ctrl_take_back_promised(target, lender);
+    }
+    qpair->lender = NO_CTRL;
     target->depth_used -= qpair->charge;
     qpair->charge = 0;
+}
+
+/* A queue pair is joined: the promised queue that it has borrowed is its own,
+ * and it needs no more than its depth. */
+static void keep_borrowed(struct nvmf_target *target, struct nvmf_qpair *qpair)
+{
+    if (qpair->lender != NO_CTRL) {
+        qpair->lender = NO_CTRL;
+        target->depth_used -= (uint32_t)(qpair->charge - qpair->depth);
+        qpair->charge = qpair->depth;
+    }
+}
+
+bool qpair_is_borrowed_elsewhere(struct nvmf_target *target, uint16_t index,
+                                 uint8_t ctrl)
+{
+    const struct nvmf_ctrl *lender = find_lender(target, &target->qpair[index]);
+
+    return lender != NULL && lender != &target->ctrl[ctrl];
 }
 
 bool qpair_size_from_connect(struct nvmf_target *target, uint16_t index,
@@ -188,6 +235,7 @@ enum nvmf_reserve_status nvmf_qpair_reserve(
     qpair->qid = 0;
     qpair->depth = 1;
     qpair->charge = 0;
+    qpair->lender = NO_CTRL;
     memcpy(qpair->host, params->host, sizeof(qpair->host));
     if (hints != NULL && !charge_budget(target, qpair, hints->qid,
                                         (uint16_t)(hints->sqsize + 1), ctrl)) {
@@ -259,6 +307,7 @@ static void join_ctrl(struct nvmf_target *target, uint16_t index)
     struct nvmf_qpair *qpair = &target->qpair[index];
 
     qpair->is_joined = qpair->qid != 0;
+    keep_borrowed(target, qpair);
     if (!target->ctrl[qpair->ctrl].is_discovery) {
         share_leave(target, index);
     }

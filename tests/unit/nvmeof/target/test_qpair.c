@@ -184,6 +184,122 @@ static void test_promised_queues_are_not_given_to_other_hosts(void **state)
     assert_int_equal(reserve_qpair(fake, 2, 64, 0, &qpair), NVMF_RESERVE_OK);
 }
 
+/* The budget is full but for what is promised to the host of admin[0], which
+ * has CNTLID *cntlid. */
+static void fill_budget(struct fake *fake, uint16_t *admin, uint16_t *cntlid)
+{
+    for (unsigned int i = 0; i < 15; i++) {
+        admin[i] = fake_host(fake, 0);
+        assert_int_equal(number_of_queues(fake, admin[i], 8), 8);
+    }
+    *cntlid = fake->target->ctrl[fake->target->qpair[admin[0]].ctrl].cntlid;
+}
+
+/* Open an I/O queue that names its controller before Connect. */
+static uint16_t connect_named(struct fake *fake, uint16_t qid, uint16_t depth,
+                              uint16_t cntlid)
+{
+    const struct connect_command command = {.qid = qid,
+                                            .sqsize = (uint16_t)(depth - 1)};
+    struct connect_data data;
+    uint16_t qpair;
+
+    assert_int_equal(reserve_qpair(fake, qid, depth, cntlid, &qpair),
+                     NVMF_RESERVE_OK);
+    nvmf_qpair_open(fake->target, qpair, fake->now_us);
+    fake_connect_data(&data, cntlid, FAKE_SUBNQN);
+    assert_int_equal(fake_connect_with(fake, qpair, &command, &data).status, 0);
+    return qpair;
+}
+
+/* Whoever can forge a host's address can name its controller, too. */
+static void test_a_promised_queue_comes_back_from_who_does_not_connect(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin[15], cntlid, other, qpair[8];
+    uint32_t before;
+
+    fill_budget(fake, admin, &cntlid);
+    before = fake->target->depth_used;
+    for (unsigned int round = 0; round < 3; round++) {
+        for (uint16_t qid = 1; qid <= 8; qid++) {
+            assert_int_equal(
+                reserve_qpair(fake, qid, 2, cntlid, &qpair[qid - 1]),
+                NVMF_RESERVE_OK);
+        }
+        assert_int_equal(reserve_qpair(fake, 1, 64, cntlid, &other),
+                         NVMF_RESERVE_NO_RESOURCES);
+        for (unsigned int i = 0; i < 8; i++) {
+            assert_true(nvmf_qpair_closed(fake->target, qpair[i]));
+        }
+        assert_int_equal(fake->target->queues_promised, 15 * 8);
+        assert_int_equal(fake->target->depth_used, before);
+    }
+    /* The host has all of them. */
+    for (uint16_t qid = 1; qid <= 8; qid++) {
+        (void)connect_named(fake, qid, 64, cntlid);
+    }
+    assert_int_equal(fake->target->queues_promised, 14 * 8);
+}
+
+/* A queue that was joined has used the promise up, with its own depth. */
+static void test_a_queue_that_connects_keeps_what_was_promised(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin[15], cntlid, qpair;
+    uint32_t before;
+
+    fill_budget(fake, admin, &cntlid);
+    before = fake->target->depth_used;
+    qpair = connect_named(fake, 1, 20, cntlid);
+    assert_int_equal(fake->target->queues_promised, 15 * 8 - 1);
+    assert_int_equal(fake->target->depth_used, before + 20);
+    fake_close(fake, qpair);
+    assert_int_equal(fake->target->queues_promised, 15 * 8 - 1);
+    assert_int_equal(fake->target->depth_used, before);
+}
+
+/* What was borrowed before a new grant does not come on top of it. */
+static void test_a_new_grant_ends_what_was_borrowed(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin[15], cntlid, qpair;
+
+    fill_budget(fake, admin, &cntlid);
+    assert_int_equal(reserve_qpair(fake, 1, 64, cntlid, &qpair),
+                     NVMF_RESERVE_OK);
+    assert_int_equal(number_of_queues(fake, admin[0], 8), 7);
+    assert_true(nvmf_qpair_closed(fake->target, qpair));
+    assert_int_equal(fake->target->queues_promised, 15 * 8 - 1);
+    fake_close(fake, admin[0]);
+    assert_int_equal(fake->target->queues_promised, 14 * 8);
+}
+
+/* One of the host's controllers does not pay for another one. */
+static void test_a_queue_connects_to_the_controller_that_it_has_named(
+    void **state)
+{
+    const struct connect_command command = {.qid = 1, .sqsize = 63};
+    struct fake *fake = *state;
+    uint16_t admin[15], cntlid, qpair;
+    struct connect_data data;
+    struct nvme_cqe cqe;
+
+    fill_budget(fake, admin, &cntlid);
+    assert_int_equal(reserve_qpair(fake, 1, 64, cntlid, &qpair),
+                     NVMF_RESERVE_OK);
+    nvmf_qpair_open(fake->target, qpair, fake->now_us);
+    fake_connect_data(
+        &data, fake->target->ctrl[fake->target->qpair[admin[1]].ctrl].cntlid,
+        FAKE_SUBNQN);
+    cqe = fake_connect_with(fake, qpair, &command, &data);
+    assert_int_equal(cqe.status, 0x182 | DNR);
+    assert_int_equal(cqe.dw0, 0x10000 | CONNECT_DATA_CNTLID);
+    fake_connect_data(&data, cntlid, FAKE_SUBNQN);
+    assert_int_equal(fake_connect_with(fake, qpair, &command, &data).status, 0);
+}
+
 static void test_grants_shrink_with_the_budget(void **state)
 {
     struct fake *fake = *state;
