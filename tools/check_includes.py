@@ -82,6 +82,7 @@ MAY_INCLUDE = {
     "hw-model/sfp": ["lib"],
     "hw-model/vhost": ["hw-model/core", "lib"],
     "hw-model/watchdog": ["hw-model/core", "hw-model/regs", "lib"],
+    "world": ["lib", "hw-model/core"],
     "firmware/hal": ["lib"],
     "firmware/loop": ["lib"],
     "firmware/crypto": ["lib", "nvmeof/auth", "nvmeof/tls"],

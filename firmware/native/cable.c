@@ -40,7 +40,7 @@ void cable_end(struct cable *cable)
 }
 
 void cable_plug_in(struct cable *cable, unsigned int end,
-                   const struct cable_plug *plug)
+                   const struct link_port *plug)
 {
     cable->plug[end] = *plug;
 }
@@ -210,7 +210,7 @@ struct frame_sink cable_sink(struct cable *cable, unsigned int end)
 /* Tell a sender that had to wait. @return whether there was one */
 static bool offer_room(struct cable_lane *lane)
 {
-    const struct cable_plug *from = &lane->cable->plug[lane->from];
+    const struct link_port *from = &lane->cable->plug[lane->from];
 
     if (!lane->was_full || from->room == NULL || !has_room(lane)) {
         return false;
@@ -222,7 +222,7 @@ static bool offer_room(struct cable_lane *lane)
 
 static bool deliver_frames(struct cable_lane *lane)
 {
-    const struct cable_plug *to = &lane->cable->plug[1 - lane->from];
+    const struct link_port *to = &lane->cable->plug[1 - lane->from];
     struct frame_rx burst[BURST];
     unsigned int n = 0;
 
@@ -289,4 +289,41 @@ uint64_t cable_deadline_ns(const struct cable *cable)
         }
     }
     return first;
+}
+
+/* ---- As a link; ctx is the lane of the frames that the port sends. */
+
+static void link_plug(void *ctx, const struct link_port *port)
+{
+    static const struct link_port nothing;
+    struct cable_lane *lane = ctx;
+
+    cable_plug_in(lane->cable, lane->from, port != NULL ? port : &nothing);
+}
+
+static uint64_t link_silent_until_ns(void *ctx)
+{
+    const struct cable_lane *lane = ctx;
+
+    return lane->from == 0 ? cable_deadline_ns(lane->cable) : LINK_FOREVER;
+}
+
+static bool link_grant(void *ctx, uint64_t now_ns)
+{
+    struct cable_lane *lane = ctx;
+
+    ASSERT(now_ns == native_world()->now_ns);
+    return lane->from == 0 && cable_step(lane->cable);
+}
+
+struct link cable_link(struct cable *cable, unsigned int end)
+{
+    static const struct link_ops ops = {
+        .plug = link_plug,
+        .send = send_burst,
+        .silent_until_ns = link_silent_until_ns,
+        .grant = link_grant,
+    };
+
+    return (struct link){&cable->lane[end], &ops};
 }

@@ -9,7 +9,7 @@
 #ifndef ESSD_NATIVE_CABLE_H
 #define ESSD_NATIVE_CABLE_H
 
-#include "hw-model/core/frame.h"
+#include "world/link.h"
 
 enum { CABLE_SLOTS = 256 }; /* frames under way in one direction */
 
@@ -18,15 +18,6 @@ enum cable_verdict {
     CABLE_DROP,
     CABLE_TWICE,
     CABLE_LATER, /* deliver after the frame that follows */
-};
-
-/* One end of the cable, and what is plugged in there. */
-struct cable_plug {
-    void *ctx;
-    void (*receive)(void *ctx, const struct frame_rx *frames,
-                    unsigned int count);
-    /* send() took fewer frames than offered: offer them again. */
-    void (*room)(void *ctx);
 };
 
 struct cable_slot {
@@ -57,7 +48,7 @@ struct cable_time {
 };
 
 struct cable {
-    struct cable_plug plug[2];
+    struct link_port plug[2];  /* what is plugged into each end */
     struct cable_lane lane[2]; /* indexed by the sending end */
     bool is_cut;               /* frames are lost, without the ports noticing */
     uint64_t frames;           /* frames sent into both ends so far */
@@ -84,7 +75,7 @@ void cable_init(struct cable *cable);
 void cable_end(struct cable *cable);
 
 void cable_plug_in(struct cable *cable, unsigned int end,
-                   const struct cable_plug *plug);
+                   const struct link_port *plug);
 
 /**
  * Let frames take time, or none, from now on.  No frame may be under way.  A
@@ -96,6 +87,13 @@ void cable_set_time(struct cable *cable, const struct cable_time *time);
 /** When the next frame arrives, or a sender has room again.
  *  NATIVE_NO_DEADLINE if frames take no time. */
 uint64_t cable_deadline_ns(const struct cable *cable);
+
+/**
+ * One end as a link.  As both ports have the same clock, grant() and the
+ * promise of end 0 are for both directions; those of end 1 do and promise
+ * nothing more.
+ */
+struct link cable_link(struct cable *cable, unsigned int end);
 
 /** The sink for frames that the port at `end` sends. */
 struct frame_sink cable_sink(struct cable *cable, unsigned int end);

@@ -190,39 +190,6 @@ static void lag_link_changed(void *ctx, unsigned int port, bool is_up)
     rnic_link_changed(&((struct machine *)ctx)->rnic, port, is_up);
 }
 
-static unsigned int port_send(void *ctx, const struct frame_tx *burst,
-                              unsigned int count)
-{
-    struct machine_slot *slot = ctx;
-    struct cable *cable = slot->machine->cables[port_index(slot)];
-    unsigned int end = slot->machine->owns_cable[port_index(slot)] ? 0 : 1;
-    struct frame_sink sink = slot->machine->links[port_index(slot)];
-
-    if (sink.send != NULL) {
-        return sink.send(sink.ctx, burst, count);
-    }
-    if (cable == NULL) {
-        return count; /* nothing is connected: the frames are lost */
-    }
-    sink = cable_sink(cable, end);
-    return sink.send(sink.ctx, burst, count);
-}
-
-static void port_receive(void *ctx, const struct frame_rx *frames,
-                         unsigned int count)
-{
-    struct machine_slot *slot = ctx;
-
-    hw_port_rx(&slot->machine->ports[port_index(slot)], frames, count);
-}
-
-static void port_room(void *ctx)
-{
-    struct machine_slot *slot = ctx;
-
-    hw_port_link_ready(&slot->machine->ports[port_index(slot)]);
-}
-
 /* ---- Running the cores. */
 
 static void run_core(struct machine *machine, enum machine_core core)
@@ -334,11 +301,7 @@ static bool node_step(void *ctx)
     struct machine *machine = ctx;
     bool is_busy = step_cores(machine);
 
-    for (unsigned int i = 0; i < SOC_PORTS; i++) {
-        if (machine->owns_cable[i]) {
-            is_busy |= cable_step(machine->cables[i]);
-        }
-    }
+    is_busy |= machine_links_step(machine);
     is_busy |= machine->software.step(machine->software.ctx);
     /*
      * What the software did before it went to sleep is handled now, not when it
@@ -363,12 +326,7 @@ static uint64_t node_deadline_ns(void *ctx)
     for (unsigned int i = 0; i < MACHINE_CORES; i++) {
         first = MIN(first, machine->slots[i].deadline_ns);
     }
-    for (unsigned int i = 0; i < SOC_PORTS; i++) {
-        if (machine->owns_cable[i]) {
-            first = MIN(first, cable_deadline_ns(machine->cables[i]));
-        }
-    }
-    return first;
+    return MIN(first, machine_links_deadline_ns(machine));
 }
 
 /* ---- Registers. */
@@ -501,7 +459,7 @@ static void create_ports(struct machine *machine)
                     .rnic_ready = port_rnic_ready,
                     .link_changed = port_link_changed,
                 },
-            .link = {.ctx = slot, .send = port_send},
+            .link = machine_port_sink(slot),
             .index = (uint8_t)i,
         };
 
@@ -716,9 +674,7 @@ void machine_init(struct machine *machine, struct native_world *world,
     machine_turn_ends(machine, 0);
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         machine->port_room[i] = false;
-        machine->cables[i] = NULL;
-        machine->owns_cable[i] = false;
-        machine->links[i] = (struct frame_sink){0};
+        machine->links[i] = (struct link){0};
     }
     create_mgmt(machine);
     create_lag(machine);
@@ -737,7 +693,7 @@ void machine_init(struct machine *machine, struct native_world *world,
 void machine_end(struct machine *machine)
 {
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
-        machine_plug(machine, i, NULL, 0);
+        machine_attach(machine, i, NULL);
     }
     /* The storage must not refer to the memory of this machine any longer. */
     while (machine->flash != NULL && nand_ram_step(machine->flash, 0)) {
@@ -751,35 +707,6 @@ void machine_end(struct machine *machine)
     free(machine->reply);
     free(machine->trace);
     native_node_remove(&machine->node);
-}
-
-void machine_plug(struct machine *machine, unsigned int port,
-                  struct cable *cable, unsigned int end)
-{
-    static const struct cable_plug nothing;
-    struct cable_plug plug = {
-        .ctx = &machine->slots[MACHINE_PORT0 + port],
-        .receive = port_receive,
-        .room = port_room,
-    };
-
-    if (machine->cables[port] != NULL) {
-        cable_plug_in(machine->cables[port], machine->owns_cable[port] ? 0 : 1,
-                      &nothing);
-    }
-    machine->cables[port] = cable;
-    machine->owns_cable[port] = cable != NULL && end == 0;
-    if (cable != NULL) {
-        cable_plug_in(cable, end, &plug);
-    }
-    hw_port_set_cable(&machine->ports[port], cable != NULL);
-}
-
-void machine_link(struct machine *machine, unsigned int port,
-                  const struct frame_sink *sink)
-{
-    machine->links[port] = sink != NULL ? *sink : (struct frame_sink){0};
-    hw_port_set_cable(&machine->ports[port], sink != NULL);
 }
 
 void machine_request(struct machine *machine, const char *line)

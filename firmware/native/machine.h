@@ -69,11 +69,9 @@ struct machine {
     bool is_turning;
     uint64_t turn_end_ns; /* when its latest turn ends */
     struct hw_port ports[SOC_PORTS];
-    bool port_room[SOC_PORTS]; /* the port has room: tell the RNIC */
-    struct cable *cables[SOC_PORTS];
-    /* This machine's step moves the cable's frames. */
-    bool owns_cable[SOC_PORTS];
-    struct frame_sink links[SOC_PORTS]; /* sinks that replace cables */
+    bool port_room[SOC_PORTS];          /* the port has room: tell the RNIC */
+    struct link links[SOC_PORTS];       /* what the ports are plugged into */
+    struct frame_sink sinks[SOC_PORTS]; /* of machine_link() */
     struct hw_lag lag;
     struct hw_ecc ecc;
     /* Called when a device is about to read memory, or NULL. */
@@ -149,13 +147,23 @@ void machine_end(struct machine *machine);
 /* A part of machine_init(): the TCP offload engine, after the RNIC. */
 void machine_create_toe(struct machine *machine, struct dev_env env);
 
+/* Parts of the machine's step and deadline, and of its ports' environments. */
+struct frame_sink machine_port_sink(struct machine_slot *slot);
+bool machine_links_step(struct machine *machine);
+uint64_t machine_links_deadline_ns(const struct machine *machine);
+
+/** Plug a port into a link; NULL unplugs the port. */
+void machine_attach(struct machine *machine, unsigned int port,
+                    const struct link *link);
+
 /** Plug end `end` of the cable into a port; NULL unplugs the port. */
 void machine_plug(struct machine *machine, unsigned int port,
                   struct cable *cable, unsigned int end);
 
 /**
- * Connect a port to a sink instead of a cable: `sink` takes the port's frames,
- * and the caller passes received frames to hw_port_rx().  NULL disconnects it.
+ * Plug a port into a sink instead of a link: `sink` takes the port's frames,
+ * and the caller passes received frames to hw_port_rx().  NULL unplugs the
+ * port.
  */
 void machine_link(struct machine *machine, unsigned int port,
                   const struct frame_sink *sink);

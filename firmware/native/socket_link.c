@@ -88,31 +88,6 @@ static unsigned int send_burst(void *ctx, const struct frame_tx *burst,
     return count;
 }
 
-void socket_link_init(struct socket_link *link, struct machine *machine,
-                      unsigned int port, int fd)
-{
-    struct frame_sink sink = {.ctx = link, .send = send_burst};
-
-    *link = (struct socket_link){
-        .machine = machine,
-        .port = port,
-        .fd = fd,
-        .out = malloc(SOCKET_LINK_BUFFER),
-        .in = malloc(SOCKET_LINK_BUFFER),
-    };
-    ASSERT(link->out != NULL && link->in != NULL);
-    ASSERT(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0);
-    machine_link(machine, port, &sink);
-}
-
-void socket_link_end(struct socket_link *link)
-{
-    machine_link(link->machine, link->port, NULL);
-    close(link->fd);
-    free(link->out);
-    free(link->in);
-}
-
 static bool would_block(const struct socket_link *link, ssize_t n)
 {
     (void)link;
@@ -138,10 +113,20 @@ static bool flush_out(struct socket_link *link)
         link->out_len = 0;
         if (link->was_full) {
             link->was_full = false;
-            hw_port_link_ready(&link->machine->ports[link->port]);
+            if (link->plug.room != NULL) {
+                link->plug.room(link->plug.ctx);
+            }
         }
     }
     return true;
+}
+
+static void pass_on(const struct socket_link *link,
+                    const struct frame_rx *frames, unsigned int count)
+{
+    if (count != 0 && link->plug.receive != NULL) {
+        link->plug.receive(link->plug.ctx, frames, count);
+    }
 }
 
 /*
@@ -171,13 +156,11 @@ static size_t take_frames(struct socket_link *link)
         };
         at += PREFIX + len;
         if (n == BURST) {
-            hw_port_rx(&link->machine->ports[link->port], burst, n);
+            pass_on(link, burst, n);
             n = 0;
         }
     }
-    if (n != 0) {
-        hw_port_rx(&link->machine->ports[link->port], burst, n);
-    }
+    pass_on(link, burst, n);
     return at;
 }
 
@@ -197,6 +180,73 @@ static bool read_in(struct socket_link *link)
     memmove(link->in, link->in + taken, link->in_len);
     return true;
 }
+
+/* ---- As a link. */
+
+static void link_plug(void *ctx, const struct link_port *port)
+{
+    struct socket_link *link = ctx;
+
+    link->plug = port != NULL ? *port : (struct link_port){0};
+}
+
+static uint64_t link_silent_until_ns(void *ctx)
+{
+    (void)ctx;
+    return LINK_NO_TIME;
+}
+
+static bool link_grant(void *ctx, uint64_t now_ns)
+{
+    bool is_busy = read_in(ctx);
+
+    (void)now_ns;
+    return flush_out(ctx) || is_busy;
+}
+
+struct link socket_link_open(struct socket_link *link, int fd)
+{
+    static const struct link_ops ops = {
+        .plug = link_plug,
+        .send = send_burst,
+        .silent_until_ns = link_silent_until_ns,
+        .grant = link_grant,
+    };
+
+    *link = (struct socket_link){
+        .fd = fd,
+        .out = malloc(SOCKET_LINK_BUFFER),
+        .in = malloc(SOCKET_LINK_BUFFER),
+    };
+    ASSERT(link->out != NULL && link->in != NULL);
+    ASSERT(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0);
+    return (struct link){link, &ops};
+}
+
+void socket_link_close(struct socket_link *link)
+{
+    close(link->fd);
+    free(link->out);
+    free(link->in);
+}
+
+void socket_link_init(struct socket_link *link, struct machine *machine,
+                      unsigned int port, int fd)
+{
+    const struct link to = socket_link_open(link, fd);
+
+    link->machine = machine;
+    link->port = port;
+    machine_attach(machine, port, &to);
+}
+
+void socket_link_end(struct socket_link *link)
+{
+    machine_attach(link->machine, link->port, NULL);
+    socket_link_close(link);
+}
+
+/* ---- The loop of a program in real time. */
 
 static uint64_t real_ns(void)
 {
@@ -233,14 +283,12 @@ static void wait_for_work(const struct native_world *world,
 void socket_link_run_once(struct native_world *world, struct socket_link *links,
                           unsigned int count)
 {
-    bool is_busy = false;
+    bool is_busy;
 
     ASSERT(count <= LINKS_MAX);
     world->now_ns = MAX(world->now_ns, real_ns());
-    for (unsigned int i = 0; i < count; i++) {
-        is_busy |= read_in(&links[i]);
-    }
-    is_busy |= native_world_step(world);
+    is_busy = native_world_step(world);
+    /* What the step has sent leaves before the sleep. */
     for (unsigned int i = 0; i < count; i++) {
         is_busy |= flush_out(&links[i]);
     }

@@ -10,10 +10,12 @@
 #define ESSD_NATIVE_SOCKET_LINK_H
 
 #include "firmware/native/machine.h"
+#include "world/link.h"
 
 enum { SOCKET_LINK_BUFFER = 1024 * 1024 };
 
 struct socket_link {
+    struct link_port plug; /* what is plugged in */
     struct machine *machine;
     unsigned int port;
     int fd;
@@ -37,7 +39,11 @@ MUST_USE int socket_link_connect(const char *path);
  */
 MUST_USE int socket_link_accept(const char *path);
 
-/** Connect the socket to a port.  The link owns fd from now on. */
+/** Make a link of a socket, which it owns from now on. */
+struct link socket_link_open(struct socket_link *link, int fd);
+void socket_link_close(struct socket_link *link);
+
+/** The same, and plug a port into it until the end. */
 void socket_link_init(struct socket_link *link, struct machine *machine,
                       unsigned int port, int fd);
 void socket_link_end(struct socket_link *link);

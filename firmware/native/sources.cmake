@@ -5,6 +5,7 @@ set(NATIVE_SOURCES
     hal_native.c
     i2c_wires.c
     machine.c
+    machine_links.c
     medium.c
     memory.c
     nand_space.c
@@ -18,5 +19,6 @@ set(NATIVE_SOURCES
     native_tcp.c
     native_turn.c
     socket_link.c
+    switch_link.c
     world.c
 )

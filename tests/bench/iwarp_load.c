@@ -362,7 +362,7 @@ void iwarp_load_run(const struct load_workload *workload, uint32_t commands,
         .cache_bytes = 16 * 1024 * 1024,
         .has_nvme_iwarp = true,
     };
-    const struct cable_plug plug = {load, frames_take, note_room};
+    const struct link_port plug = {load, frames_take, note_room};
     bool is_done;
 
     ASSERT(load != NULL && workload->hosts == 1 &&

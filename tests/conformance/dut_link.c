@@ -32,7 +32,7 @@ enum {
     CONTROL_WORDS = 512,
 };
 
-struct link {
+struct dut_link {
     int fd;
     size_t in_len, out_at, out_len;
     bool was_full;
@@ -44,7 +44,7 @@ struct link_dut {
     struct dut_link_config *config;
     struct native_world *world;
     struct dut_events events;
-    struct link links[CONF_PORTS];
+    struct dut_link links[CONF_PORTS];
     unsigned int num_links;
     struct raw_link raw; /* Used if is_interface. */
     bool is_interface, is_gone;
@@ -55,7 +55,7 @@ struct link_dut {
 
 /* ---- Links. */
 
-static bool open_socket(struct link *link, const char *path)
+static bool open_socket(struct dut_link *link, const char *path)
 {
     link->fd = socket_link_connect(path);
     link->in_len = link->out_at = link->out_len = 0;
@@ -143,7 +143,7 @@ static bool would_block(ssize_t n)
 /* @return false when the other end is gone */
 static bool flush_out(struct link_dut *dut, unsigned int port)
 {
-    struct link *link = &dut->links[port];
+    struct dut_link *link = &dut->links[port];
     ssize_t n;
 
     if (link->out_at == link->out_len) {
@@ -169,7 +169,7 @@ static bool send_frame(void *ctx, unsigned int port, const uint8_t *frame,
                        size_t len_bytes, uint8_t flags)
 {
     struct link_dut *dut = ctx;
-    struct link *link = &dut->links[port];
+    struct dut_link *link = &dut->links[port];
     uint8_t *at = link->out + link->out_len;
 
     /* A link cannot carry such frames: see CONF_NEEDS_FLAGS in conform.h. */
@@ -196,7 +196,7 @@ static bool send_frame(void *ctx, unsigned int port, const uint8_t *frame,
 
 static bool take_frames(struct link_dut *dut, unsigned int port)
 {
-    struct link *link = &dut->links[port];
+    struct dut_link *link = &dut->links[port];
     size_t at = 0;
 
     while (link->in_len - at >= PREFIX) {
@@ -221,7 +221,7 @@ static bool take_frames(struct link_dut *dut, unsigned int port)
 /* @return false when the other end is gone */
 static bool read_stream(struct link_dut *dut, unsigned int port, bool *is_busy)
 {
-    struct link *link = &dut->links[port];
+    struct dut_link *link = &dut->links[port];
     ssize_t n =
         recv(link->fd, link->in + link->in_len, BUFFER - link->in_len, 0);
 

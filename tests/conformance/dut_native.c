@@ -156,7 +156,7 @@ static bool native_begin(void *ctx, struct native_world *world,
         nand_storage_init(&dut->nand, &nand_storage);
     }
     for (unsigned int i = 0; i < CONF_PORTS; i++) {
-        struct cable_plug plug = {&dut->sides[i], native_receive, native_room};
+        struct link_port plug = {&dut->sides[i], native_receive, native_room};
 
         dut->sides[i] = (struct native_dut_side){dut, i};
         cable_init(&dut->cables[i]);

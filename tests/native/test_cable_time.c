@@ -48,7 +48,7 @@ static int set_up(void **state)
     native_world_init(&world);
     cable_init(&cable);
     for (unsigned int i = 0; i < 2; i++) {
-        const struct cable_plug plug = {
+        const struct link_port plug = {
             .ctx = &ends[i], .receive = receive_frames, .room = note_room};
 
         ends[i] = (struct end){0};
