@@ -31,7 +31,7 @@ DISCOVERY = "nqn.2014-08.org.nvmexpress.discovery"
 KEY = bytes(range(1, 33))
 DATA = random.Random(1).randbytes(64 << 10)
 EVERY_FRAME = 3
-LAST_STREAM = 2     # of transfer()
+STREAMS = 3     # of transfer()
 BLOCK = 512
 ICREQ = struct.pack("<BBBBI", 0, 0, 128, 0, 128) + bytes(120)
 
@@ -260,10 +260,10 @@ class Capture:
 
 
 def decrypted(capture: str, *options: str) -> bytes:
-    """What tshark finds in the records of the last connection, both directions mixed."""
+    """What tshark finds in the records of transfer()'s connections, both directions mixed."""
+    follow = [word for n in range(STREAMS) for word in ("-z", f"follow,tls,raw,{n}")]
     done = subprocess.run(
-        ["tshark", "-r", capture, "-q", "-d", f"tcp.port=={PORT},tls", "-z",
-         f"follow,tls,raw,{LAST_STREAM}", *options],
+        ["tshark", "-r", capture, "-q", "-d", f"tcp.port=={PORT},tls", *follow, *options],
         capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr
     lines = [line.strip() for line in done.stdout.splitlines()]
