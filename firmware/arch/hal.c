@@ -12,13 +12,6 @@
 #define TICKS_PER_US   (SOC_TIMEBASE_HZ / 1000000u)
 #define CLINT_MTIMECMP (SOC_CLINT_BASE + 0x4000) /* 8 bytes per hart */
 
-extern uint8_t __free_memory[];
-extern uint8_t __stack_bottom[], __stack_top[];
-extern const uint8_t __build_id_note[];
-
-/* ELF note: lengths of name and content, type (4 bytes each), name "GNU\0". */
-#define BUILD_ID_NOTE_HEADER_LEN 16
-
 void arch_stop(void)
 {
     csr_write(mie, 0);
@@ -27,29 +20,9 @@ void arch_stop(void)
     }
 }
 
-const uint8_t *arch_build_id(void)
-{
-    return __build_id_note + BUILD_ID_NOTE_HEADER_LEN;
-}
-
-uintptr_t arch_stack_bottom(void)
-{
-    return (uintptr_t)__stack_bottom;
-}
-
-uintptr_t arch_stack_top(void)
-{
-    return (uintptr_t)__stack_top;
-}
-
 void arch_enable_nmi(void)
 {
     __asm__ volatile("csrsi 0x744, 8"); /* mnstatus.NMIE */
-}
-
-uint8_t *arch_free_memory(void)
-{
-    return __free_memory;
 }
 
 void hal_dma_wmb(void)

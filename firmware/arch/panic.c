@@ -6,9 +6,9 @@
  */
 #include "firmware/arch/arch.h"
 #include "firmware/arch/csr.h"
+#include "firmware/arch/panic_report.h"
 #include "firmware/drivers/ecc.h"
 #include "firmware/drivers/sysctl.h"
-#include "firmware/drivers/uart.h"
 #include "firmware/drivers/watchdog.h"
 #include "firmware/hal/crash.h"
 #include "firmware/hal/log.h"
@@ -42,19 +42,6 @@ struct failed_assertion {
     uint64_t caller;
 };
 
-static void print_text(const char *text, size_t len)
-{
-    struct uart uart = {.base = SOC_UART_BASE};
-
-    while (len > 0) {
-        size_t sent = uart_write(&uart, text, len);
-
-        text += sent;
-        len -= sent;
-    }
-    uart_drain(&uart);
-}
-
 /* Set the lost words of memory to zero, so that it can be read. */
 static void clear_lost_words(const void *memory, size_t len)
 {
@@ -63,16 +50,6 @@ static void clear_lost_words(const void *memory, size_t len)
     if (ecc_init(&ecc, SOC_ECC_BASE)) {
         ecc_clear_memory(&ecc, memory, len);
     }
-}
-
-__attribute__((noreturn)) static void reset_machine(
-    const struct sysctl_panic *panic)
-{
-    struct sysctl sysctl = {.base = SOC_SYSCTL_BASE};
-
-    sysctl_store_panic(&sysctl, panic);
-    sysctl_reset(&sysctl, SYSCTL_RESET_PANIC);
-    arch_stop();
 }
 
 /* Keep a crash dump.  The boot ROM, which is not in DRAM, keeps none. */
@@ -88,7 +65,7 @@ static void keep_dump(struct crash_state *state, const uint64_t *x)
     memcpy(state->registers, x, sizeof(state->registers));
     state->clear_lost_words = clear_lost_words;
     if ((uintptr_t)text >= SOC_DRAM_BASE && crash_save(region, state)) {
-        print_text(text, sizeof(text) - 1);
+        panic_print(text, sizeof(text) - 1);
     }
 }
 
@@ -100,7 +77,7 @@ static void print_registers(const uint64_t *x)
         size_t len = log_format(text, sizeof(text), "x%02u %016lx%s", i, x[i],
                                 i % 4 == 3 ? "\r\n" : "  ");
 
-        print_text(text, len);
+        panic_print(text, len);
     }
 }
 
@@ -145,9 +122,9 @@ __attribute__((noreturn)) static void assert_panic(const uint64_t *x)
         text, sizeof(text),
         "\r\npanic: %s:%u: assertion failed: %s, called from 0x%lx\r\n",
         failed->file, failed->line, failed->expression, failed->caller);
-    print_text(text, len);
+    panic_print(text, len);
     keep_dump(&state, x);
-    reset_machine(&panic);
+    panic_reset(&panic);
 }
 
 /* If the lost word is in the write buffer, the NAND controller must not program
@@ -204,10 +181,10 @@ __attribute__((noinline)) static void report_trap(const uint64_t *x)
         text, sizeof(text), "\r\npanic: trap %lu at 0x%lx, value 0x%lx%s\r\n",
         panic.mcause, panic.mepc, panic.mtval,
         state.cause == CRASH_MEMORY ? ": a word of memory is lost" : "");
-    print_text(text, len);
+    panic_print(text, len);
     print_registers(x);
     keep_dump(&state, x);
-    reset_machine(&panic);
+    panic_reset(&panic);
 }
 
 /*
@@ -241,7 +218,7 @@ __attribute__((noinline)) static void report_watchdog(const uint64_t *x)
                             "it hangs at 0x%lx\r\n",
                             x[0]);
 
-    print_text(text, len);
+    panic_print(text, len);
     print_registers(x);
     keep_dump(&state, x);
     watchdog_expire(&watchdog);

@@ -31,12 +31,16 @@ SECTIONS
     /DISCARD/ : { *(.eh_frame .eh_frame.* .comment .note .note.*) }
 
     .bss (NOLOAD) : ALIGN(64) {
-        __bss_start = .;
+        __zeroed_start = .;
         *(.bss .bss.* COMMON)
         . = ALIGN(8);
-        __bss_end = .;
+        __zeroed_end = .;
     } > dram
-    .stack (NOLOAD) : ALIGN(4096) {
+    /* Before the stack are pages without access, of which no function's frame
+     * is as large; 64 KiB is the largest size of a page. */
+    .stack (NOLOAD) : ALIGN(65536) {
+        __guard_bottom = .;
+        . += 65536;
         __stack_bottom = .;
         . += 1048576;
         __stack_top = .;

@@ -22,20 +22,15 @@
 #define MIE_TIMER    (1u << 7)
 #define MIE_EXTERNAL (1u << 11)
 
-/* ELF note: lengths of name and content, type (4 bytes each), name "GNU\0". */
-#define BUILD_ID_NOTE_HEADER_LEN 16
-
 /* From the linker script. */
-extern uint8_t __bss_start[], __bss_end[];
-extern uint8_t __stack_bottom[], __stack_top[];
-extern uint8_t __free_memory[];
-extern const uint8_t __build_id_note[];
+extern uint8_t __zeroed_start[], __zeroed_end[];
+extern uint8_t __guard_bottom[], __stack_bottom[], __stack_top[];
 
 const struct native_hart_ops *native_ops;
 
 static void hart_start_firmware(const struct native_hart_ops *ops)
 {
-    ops->fill(__bss_start, 0, (size_t)(__bss_end - __bss_start));
+    ops->fill(__zeroed_start, 0, (size_t)(__zeroed_end - __zeroed_start));
     native_ops = ops;
     arch_main(0);
 }
@@ -46,9 +41,11 @@ const struct native_hart_image native_hart_image = {
     .magic = NATIVE_HART_MAGIC,
     .version = NATIVE_HART_VERSION,
     .ops_bytes = sizeof(struct native_hart_ops),
+    .guard_bottom = (uintptr_t)__guard_bottom,
     .stack_bottom = (uintptr_t)__stack_bottom,
     .stack_top = (uintptr_t)__stack_top,
     .start = hart_start_firmware,
+    .trap = native_trap,
 };
 
 /* arch.h */
@@ -61,29 +58,9 @@ void arch_stop(void)
     }
 }
 
-const uint8_t *arch_build_id(void)
-{
-    return __build_id_note + BUILD_ID_NOTE_HEADER_LEN;
-}
-
-uintptr_t arch_stack_bottom(void)
-{
-    return (uintptr_t)__stack_bottom;
-}
-
-uintptr_t arch_stack_top(void)
-{
-    return (uintptr_t)__stack_top;
-}
-
 /* There is no such interrupt: a watchdog that expires resets the drive. */
 void arch_enable_nmi(void)
 {
-}
-
-uint8_t *arch_free_memory(void)
-{
-    return __free_memory;
 }
 
 /* Registers. */

@@ -8,38 +8,13 @@
 
 #include <string.h>
 
-#include "firmware/arch/arch.h"
+#include "firmware/arch/panic_report.h"
 #include "firmware/drivers/sysctl.h"
-#include "firmware/drivers/uart.h"
 #include "firmware/hal/log.h"
-#include "hw-model/regs/soc.h"
 #include "lib/util.h"
 
 #define MCAUSE_LOAD_FAULT  5
 #define MCAUSE_STORE_FAULT 7
-
-static void print_text(const char *text, size_t len)
-{
-    struct uart uart = {.base = SOC_UART_BASE};
-
-    while (len > 0) {
-        size_t sent = uart_write(&uart, text, len);
-
-        text += sent;
-        len -= sent;
-    }
-    uart_drain(&uart);
-}
-
-__attribute__((noreturn)) static void reset_machine(
-    const struct sysctl_panic *panic)
-{
-    struct sysctl sysctl = {.base = SOC_SYSCTL_BASE};
-
-    sysctl_store_panic(&sysctl, panic);
-    sysctl_reset(&sysctl, SYSCTL_RESET_PANIC);
-    arch_stop();
-}
 
 void assert_failed(const char *expression, const char *file, int line)
 {
@@ -56,23 +31,29 @@ void assert_failed(const char *expression, const char *file, int line)
                      "\r\npanic: %s:%d: assertion failed: %s, called from "
                      "0x%lx\r\n",
                      file, line, expression, panic.mepc);
-    print_text(text, len);
-    reset_machine(&panic);
+    panic_print(text, len);
+    panic_reset(&panic);
 }
 
-void native_fault(uintptr_t addr, bool is_write, const void *caller)
+void native_trap(uint64_t mcause, uint64_t pc, uint64_t value)
 {
     struct sysctl_panic panic = {
         .is_trap = true,
-        .mcause = is_write ? MCAUSE_STORE_FAULT : MCAUSE_LOAD_FAULT,
-        .mepc = (uintptr_t)caller,
-        .mtval = addr,
+        .mcause = mcause,
+        .mepc = pc,
+        .mtval = value,
     };
     char text[128];
     size_t len = log_format(text, sizeof(text),
                             "\r\npanic: trap %lu at 0x%lx, value 0x%lx\r\n",
                             panic.mcause, panic.mepc, panic.mtval);
 
-    print_text(text, len);
-    reset_machine(&panic);
+    panic_print(text, len);
+    panic_reset(&panic);
+}
+
+void native_fault(uintptr_t addr, bool is_write, const void *caller)
+{
+    native_trap(is_write ? MCAUSE_STORE_FAULT : MCAUSE_LOAD_FAULT,
+                (uintptr_t)caller, addr);
 }

@@ -22,7 +22,7 @@
 #define NATIVE_HART_MAGIC UINT64_C(0x7472616864737365) /* "essdhart" */
 
 /* Changes with everything below. */
-enum { NATIVE_HART_VERSION = 1 };
+enum { NATIVE_HART_VERSION = 2 };
 
 struct native_hart_ops {
     void *ctx; /* first argument of those that have one */
@@ -52,9 +52,17 @@ struct native_hart_image {
     uint64_t magic;
     uint32_t version;
     uint32_t ops_bytes; /* sizeof(struct native_hart_ops) */
+    /* Nothing may access what is between `guard_bottom` and the stack, so that
+     * a stack that is too small is noticed.  Whole pages. */
+    uint64_t guard_bottom;
     uint64_t stack_bottom, stack_top;
     /* Called with that stack; does not return. */
     void (*start)(const struct native_hart_ops *ops);
+    /* The processor cannot execute the instruction at `pc`: called with the
+     * whole stack, which is forgotten; does not return.
+     * @param mcause  as of a RISC-V hart
+     * @param value   the address of the access, if it is known */
+    void (*trap)(uint64_t mcause, uint64_t pc, uint64_t value);
 };
 
 #endif

@@ -134,6 +134,13 @@ def ensure_native_hart(progress: Progress = lambda text: None) -> Path:
     return NATIVE_BUILD / "native_hart.bin"
 
 
+def ensure_native_trial(progress: Progress = lambda text: None) -> Path:
+    """Build the test image that does what firmware for a native hart must not do."""
+    build_targets(progress, NATIVE_BUILD, "", "the trial of native harts", "native_trial.elf",
+                  NATIVE_SOURCE)
+    return NATIVE_BUILD / "native_trial.bin"
+
+
 def ensure_soc_trial(progress: Progress = lambda text: None) -> Firmware:
     """Build the test image that exercises the SoC in place of the firmware."""
     build_targets(progress, BUILD, "gcc", "the SoC trial", "soc_trial.elf")
