@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import essd
 import pytest
 from essd.base.errors import EssdError
 from essd.build import fw_build, qemu_build
@@ -14,6 +15,8 @@ from essd.instance.config import Config, Drive
 from essd.machine.drive import drive_command
 from essd.setup import native_hart, setup
 from essd.storage import flash as fl
+from essd.topology import reader, topology
+from essd.topology import setup as topology_setup
 from test_soc import MEDIA, Machine
 
 SERVES = "nvme-of: listening on 4420"
@@ -52,6 +55,13 @@ def refusal(qemu: Path, flash: Path, machine: str, *options: str) -> str:
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     return done.stderr.strip().partition(": ")[2]
+
+
+def raw(machine: Machine, command: str, arguments: dict[str, object]) -> dict:
+    """The answer of QMP, which may be an error."""
+    machine.socket.sendall(json.dumps({"execute": command, "arguments": arguments}).encode())
+    answers: Iterator[dict] = (json.loads(line) for line in machine.lines)
+    return next(a for a in answers if "error" in a or "return" in a)
 
 
 # The machine
@@ -93,11 +103,29 @@ def test_it_ends_when_qemu_is_told_to(machine: Machine) -> None:
 
 def test_its_state_cannot_be_saved(machine: Machine, tmp_path: Path) -> None:
     machine.wait_for(SERVES)
-    request = {"execute": "migrate", "arguments": {"uri": f"file:{tmp_path}/state"}}
-    machine.socket.sendall(json.dumps(request).encode())
-    answers = (json.loads(line) for line in machine.lines)
-    answer = next(a for a in answers if "error" in a or "return" in a)
+    answer = raw(machine, "migrate", {"uri": f"file:{tmp_path}/state"})
     assert "a drive with hart=native cannot be saved" in answer["error"]["desc"]
+    assert machine.ask("query-status")["status"] == "running"   # type: ignore[index]
+
+
+@pytest.mark.parametrize("command", ["snapshot-save", "snapshot-load"])
+def test_snapshots_are_refused_before_anything_changes(machine: Machine, command: str) -> None:
+    machine.wait_for(SERVES)
+    arguments = {"job-id": "j", "tag": "t", "vmstate": "media", "devices": ["media"]}
+    answer = raw(machine, command, arguments)
+    assert answer["error"]["desc"] == (
+        f"Command {command} has been disabled: a drive with hart=native can neither be saved "
+        "nor loaded")
+    assert machine.ask("query-jobs") == []
+    assert machine.ask("query-status")["status"] == "running"   # type: ignore[index]
+
+
+def test_loadvm_of_the_monitor_is_refused(machine: Machine) -> None:
+    machine.wait_for(SERVES)
+    for command in ("savevm t", "loadvm t"):
+        said = machine.ask("human-monitor-command", **{"command-line": command})
+        assert isinstance(said, str) and said.startswith("Error: ") and said.count("\n") == 1
+    machine.ask("cont")     # QEMU stops the machine before it looks whether it can load.
     assert machine.ask("query-status")["status"] == "running"   # type: ignore[index]
 
 
@@ -108,6 +136,8 @@ def test_its_state_cannot_be_saved(machine: Machine, tmp_path: Path) -> None:
     ("hart=native,hart-image={image}", ("-smp", "2"), "essd: hart=native has one hart"),
     ("hart=native,hart-image={image}", ("-icount", "shift=1"),
      "essd: hart=native needs a thread of the hart's own"),
+    ("hart=native,hart-image={image}", ("-incoming", "defer"),
+     "essd: hart=native cannot be loaded: omit -incoming"),
     ("hart=native,hart-image=/nowhere", (), "essd: hart-image: Failed to open file"),
     ("hart=native,hart-image={flash}", (), "is not firmware for a native hart")])
 def test_what_it_cannot_be_is_refused(qemu: Path, image: Path, flash: Path,
@@ -154,3 +184,36 @@ def test_a_drive_with_a_boot_key_has_no_native_hart() -> None:
         native_hart.check(wish, True)
     with pytest.raises(EssdError, match="--hart is for a drive"):
         native_hart.check(setup.Wish(hart="native", target="nvmet"), False)
+
+
+def test_a_topology_names_the_kind_of_hart() -> None:
+    cables = "switches:\n  s: {}\ncables:\n  - a:0 - s\n  - b:0 - s\n"
+    found = reader.load("drives:\n  a: {hart: native}\n  b: {}\n" + cables, "t.yaml",
+                        Path.cwd())
+    wishes = topology_setup.wishes(found, "t")
+    assert (wishes["a"].hart, wishes["b"].hart) == ("native", "riscv")
+    with pytest.raises(EssdError, match="hart 'slow': must be riscv or native"):
+        reader.load("drives:\n  a: {hart: slow}\n  b: {}\n" + cables, "t.yaml", Path.cwd())
+    text = topology.of_drives(2, None, None, 1, 1, hart="native")
+    assert {drive.hart for drive in reader.load(text, "t", Path.cwd()).drives.values()} \
+        == {"native"}
+
+
+def test_a_topology_with_a_boot_key_has_no_native_hart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setup, "drive_boot_key", lambda wish: object())
+    with pytest.raises(EssdError, match="has a boot key"):
+        topology_setup.boot_key_of(setup.Wish(hart="native"))
+
+
+def test_python_programs_choose_the_kind_of_hart(monkeypatch: pytest.MonkeyPatch,
+                                                 tmp_path: Path) -> None:
+    with pytest.raises(EssdError, match="hart slow: must be riscv or native"):
+        essd.up(hart="slow")
+    with pytest.raises(EssdError, match="hart and config are not for a topology"):
+        essd.up(hart="native", topology=tmp_path / "t.yaml")
+
+    def made(wish: setup.Wish, config: object, new: bool) -> None:
+        raise EssdError(f"made with {wish.hart}")
+    monkeypatch.setattr(setup, "made", made)
+    with pytest.raises(EssdError, match="made with native"):
+        essd.up(hart="native")

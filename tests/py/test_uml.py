@@ -243,7 +243,7 @@ def test_a_wish_for_two_cpus_is_refused() -> None:
 
 def test_a_topology_names_its_hosts_kinds_itself(tmp_path: Path) -> None:
     (tmp_path / "t.yaml").write_text("drives: {d: {}}\n")
-    with pytest.raises(EssdError, match="host_kind and config are not for a topology"):
+    with pytest.raises(EssdError, match="host_kind, hart and config are not for a topology"):
         essd.up(topology=tmp_path / "t.yaml", host_kind="uml")
 
 

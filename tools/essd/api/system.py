@@ -11,7 +11,7 @@ from ..base import chosen, claims, interrupts, paths, process, show
 from ..base.errors import EssdError
 from ..drive import mgmt
 from ..instance import steps
-from ..instance.config import Config, STOCK, console_log
+from ..instance.config import Config, HARTS, RISCV, STOCK, console_log
 from ..instance.instance import Instance
 from ..setup import setup
 from ..setup.temporary import Temporary
@@ -170,7 +170,8 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
        name: str = "", new: bool = False, keep: bool = False,
        nand: str | None = None, block: bool = False,
        straps: Sequence[int] = (), devices: Sequence[str] = (),
-       boot_key: Path | str | None = None, host_kind: str = STOCK) -> System:
+       boot_key: Path | str | None = None, host_kind: str = STOCK,
+       hart: str = RISCV) -> System:
     """Start drives and a Linux host; return when the host can connect to them.
 
     drives: how many.  One is connected to the host by two cables; several are on two
@@ -190,6 +191,8 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
     cpus: virtual CPUs of the host.  host: False starts the drives alone.
     host_kind: "stock" (Debian's kernel in a virtual machine), or "uml" (user-mode Linux,
     which starts in a second; docs/hosts.md).
+    hart: "riscv", or "native": each drive's firmware is built for this computer, and
+    faster (docs/hardware/native-hart.md).
     topology: a YAML file instead of all these (docs/topologies.md).
     config: a YAML file with the settings of a single drive (docs/configuration.md).
     capture: record every frame of every cable (System.captures).
@@ -217,7 +220,7 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
             made = _configure(instance.name, drives, size, mtu, cpus, host, topology,
                               capture, config, nand, block, straps, devices,
                               None if boot_key is None else Path(boot_key),
-                              new and not owner, host_kind)
+                              new and not owner, host_kind, hart)
             started = True
             _start(instance, made)
     except BaseException as error:
@@ -257,18 +260,19 @@ def _configure(name: str, drives: int, size: str | None, mtu: int | None, cpus: 
                host: bool, topology: Path | str | None, capture: bool,
                config: Path | str | None, nand: str | None, block: bool,
                straps: Sequence[int], devices: Sequence[str], key: Path | None,
-               new: bool, host_kind: str) -> Config:
+               new: bool, host_kind: str, hart: str) -> Config:
     from ..machine import i2c_devices
     from ..storage import boot_key
     from ..topology import reader as topology_yaml
     from ..topology.topology import of_drives
+    chosen.check_word("hart", hart, HARTS)
     if topology is not None:
         if (drives, size, nand, block, list(straps), list(devices), key, mtu, cpus, host,
-                config, host_kind) != (1, None, None, False, [], [], None, None, 1, True, None,
-                                       STOCK):
+                config, host_kind, hart) != (1, None, None, False, [], [], None, None, 1, True,
+                                             None, STOCK, RISCV):
             raise EssdError("drives, size, nand, block, straps, devices, boot_key, mtu, cpus, "
-                            "host, host_kind and config are not for a topology: write them "
-                            f"into {topology}")
+                            "host, host_kind, hart and config are not for a topology: write "
+                            f"them into {topology}")
         return _configure_topology(topology_yaml.read(Path(topology)), name, capture, new)
     parsed = i2c_devices.parse_all(devices, Path.cwd())
     if key is not None:
@@ -278,12 +282,12 @@ def _configure(name: str, drives: int, size: str | None, mtu: int | None, cpus: 
             raise EssdError("config is for a single drive: give each drive a file in a "
                             "topology")
         text = of_drives(drives, size, mtu, cpus, host, nand, block, straps, parsed,
-                         key, host_kind)
+                         key, host_kind, hart)
         found = topology_yaml.load(text, f"drives={drives}", paths.TOP)
         return _configure_topology(found, name, capture, new)
     wish = setup.Wish(name=name, size=size, nand=nand, block=block, straps=straps,
                       devices=parsed, boot_key=key, mtu=mtu, cpus=cpus, host=host,
-                      capture=capture, host_kind=host_kind)
+                      capture=capture, host_kind=host_kind, hart=hart)
     return setup.made(wish, None if config is None else Path(config), new)
 
 

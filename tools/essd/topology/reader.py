@@ -16,14 +16,14 @@ import yaml
 from ..base import chosen, patterns, yaml_mistakes
 from ..base.errors import EssdError, Mistakes
 from ..build import guest_variant
-from ..instance.config import End, STOCK, UML
+from ..instance.config import End, RISCV, STOCK, UML
 from ..machine import i2c_devices, outside, straps
 from ..storage import boot_key
 from .topology import (Cable, DRIVES_MAX, DRIVE_PORTS, Drive, FIRST_DRIVE, HOST_CARDS_MAX, Host,
                        Interface, Mark, Network, SWITCH_PORTS_MAX, Switch, Topology, loops)
 from .values import (PORT_WORDS, SWITCH_WORDS, address_values, check_word, cpus_value,
-                     kind_value, memory_value, mtu_value, nand_value, size_value, transports_value,
-                     yes_value)
+                     hart_value, kind_value, memory_value, mtu_value, nand_value, size_value,
+                     transports_value, yes_value)
 
 TOP_KEYS = ("drives", "hosts", "switches", "cables")
 # YAML takes brackets inside braces for a list, unless they are in quotes.
@@ -141,7 +141,7 @@ class Reader:
                 "nvme-tcp": yes_value, "transports": transports_value,
                 "mtu": mtu_value, "straps": straps.parse,
                 "devices": self.devices_value, "config": self.file_value,
-                "boot-key": self.key_value,
+                "boot-key": self.key_value, "hart": hart_value,
                 **{f"port{n}": address_values for n in range(DRIVE_PORTS)}},
                 {"transports": "[rdma, tcp]"})
             if "nvme-tcp" in said and "transports" in said:
@@ -159,7 +159,8 @@ class Reader:
                               devices=said.get("devices", []),  # type: ignore[arg-type]
                               boot_key=said.get("boot-key"),    # type: ignore[arg-type]
                               nvme_tcp=said.get("nvme-tcp"),    # type: ignore[arg-type]
-                              transports=said.get("transports"))    # type: ignore[arg-type]
+                              transports=said.get("transports"),    # type: ignore[arg-type]
+                              hart=str(said.get("hart", RISCV)))
                 for port in range(DRIVE_PORTS):
                     # Too many drives are reported below.
                     last = FIRST_DRIVE + min(len(self.found.drives), DRIVES_MAX)

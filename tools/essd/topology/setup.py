@@ -11,12 +11,13 @@ from typing import TypeVar
 from ..base import chosen, claims, cpu, interrupts, show
 from ..base.errors import EssdError, Mistakes
 from ..build import native_build
-from ..instance.config import Config, Drive, End, Host, Link, Nand, Switch, UML
+from ..instance.config import (BootKey, Config, Drive, End, Host, Link, NATIVE, Nand, Switch,
+                               UML)
 from ..instance.instance import Instance
 from ..machine import i2c_devices, outside, straps
 from ..machine.outside import Outside
 from ..settings.block import Config as Settings
-from ..setup import prepare, settings_cmd, setup
+from ..setup import native_hart, prepare, settings_cmd, setup
 from ..setup.setup import Wish
 from .topology import Cable, Topology
 
@@ -30,7 +31,7 @@ def wishes(topology: Topology, name: str) -> dict[str, Wish]:
     return {part: Wish(name=name, part=part, size=drive.size, mtu=drive.mtu,
                        nqn=drive.nqn, nand=drive.nand, block=drive.block,
                        straps=drive.straps, devices=drive.devices, boot_key=drive.boot_key,
-                       nvme_tcp=drive.nvme_tcp, transports=drive.transports,
+                       nvme_tcp=drive.nvme_tcp, transports=drive.transports, hart=drive.hart,
                        ports=[",".join(map(str, drive.ports[port])) for port in (0, 1)])
             for part, drive in topology.drives.items()}
 
@@ -75,6 +76,12 @@ def of_each(topology: Topology, asked: dict[str, Wish], act: Callable[[Wish], T]
 def arrays_of(topology: Topology, asked: dict[str, Wish]) -> dict[str, Nand | None]:
     """The NAND array of every drive; Mistakes if one of them cannot be made or used."""
     return of_each(topology, asked, setup.drive_nand)
+
+
+def boot_key_of(wish: Wish) -> BootKey | None:
+    key = setup.drive_boot_key(wish)
+    native_hart.check(wish, key is not None)
+    return key
 
 
 def check_sockets(topology: Topology, name: str) -> None:
@@ -207,13 +214,16 @@ def configured(topology: Topology, name: str, capture: bool, lower_floor: bool) 
     check_devices(asked)
     check_sockets(topology, name)
     arrays = arrays_of(topology, asked)
+    keys = of_each(topology, asked, boot_key_of)
     files = {part: setup.drive_media(wish, arrays[part] is not None)
              for part, wish in asked.items()}
     built = prepare.prepare(guest=bool(topology.hosts), drive=bool(topology.drives),
                             variants=[host.guest for host in topology.hosts.values()
                                       if host.guest is not None],
                             user_mode=any(host.kind == UML
-                                          for host in topology.hosts.values()))
+                                          for host in topology.hosts.values()),
+                            native_hart=any(drive.hart == NATIVE
+                                            for drive in topology.drives.values()))
     prepare.report_sandbox()
     program = ""
     if topology.switches:
@@ -222,12 +232,15 @@ def configured(topology: Topology, name: str, capture: bool, lower_floor: bool) 
                     prepare.ensure_accel(built.guest) if built.guest else "tcg", cables)
     for part, wish in asked.items():
         assert built.qemu is not None and built.firmware is not None
-        key = setup.drive_boot_key(wish)
+        key = keys[part]
         image, nqn = setup.drive_flash(wish, settings[part], built.firmware, arrays[part], key)
         config.drives[part] = Drive(str(built.qemu), str(image), str(files[part].path),
                                     files[part].format, nqn, nand=arrays[part],
                                     straps=straps.level(wish.straps), boot_key=key,
-                                    devices=setup.drive_devices(wish))
+                                    devices=setup.drive_devices(wish),
+                                    hart_image=native_hart.kept(
+                                        built.native_hart if wish.hart == NATIVE else None,
+                                        image))
     prefixes = mac_prefixes(name, topology.hosts)
     for part, host in topology.hosts.items():
         kernel, relay = setup.user_mode(built) if host.kind == UML else ("", "")

@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from ..base.errors import EssdError
-from ..instance.config import End, STOCK
+from ..instance.config import End, RISCV, STOCK
 from ..machine.i2c_devices import Device
 
 Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
@@ -55,6 +55,7 @@ class Drive:
     boot_key: Path | None = None    # PEM file with the key that a new drive gets
     nvme_tcp: bool | None = None    # NVMe over TCP, beside RDMA; None: as it was
     transports: frozenset[str] | None = None    # of values.TRANSPORTS; None: as it was
+    hart: str = RISCV               # or NATIVE
 
 
 @dataclass
@@ -176,7 +177,7 @@ def loops(topology: Topology) -> list[tuple[Cable, list[str]]]:
 def of_drives(count: int, size: str | None, mtu: int | None, cpus: int,
               hosts: int, nand: str | None = None, block: bool = False,
               straps: Sequence[int] = (), devices: Sequence[Device] = (),
-              boot_key: Path | None = None, host_kind: str = STOCK) -> str:
+              boot_key: Path | None = None, host_kind: str = STOCK, hart: str = RISCV) -> str:
     """The file that `essd up --drives` and `--hosts` stand for: two switches, to which
     each drive and each host is connected."""
     if not 1 <= count <= DRIVES_MAX - (hosts > 0):
@@ -188,7 +189,8 @@ def of_drives(count: int, size: str | None, mtu: int | None, cpus: int,
         ("block", "yes" if block else None), ("mtu", mtu),
         ("straps", f'"{",".join(map(str, straps))}"' if straps else None),
         ("devices", json.dumps(" ".join(map(str, devices))) if devices else None),
-        ("boot-key", json.dumps(str(boot_key.absolute())) if boot_key else None))
+        ("boot-key", json.dumps(str(boot_key.absolute())) if boot_key else None),
+        ("hart", None if hart == RISCV else hart))
             if value is not None]
     last = count - 1
     names = ["host"] if hosts == 1 else [f"host{n}" for n in range(hosts)]

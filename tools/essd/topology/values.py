@@ -6,7 +6,7 @@ import re
 
 from ..base import chosen
 from ..base.errors import EssdError
-from ..instance.config import HOST_KINDS
+from ..instance.config import HOST_KINDS, NATIVE, RISCV
 from ..storage import media
 from .topology import Interface
 
@@ -73,6 +73,12 @@ def yes_value(text: str) -> bool:
     if text.lower() not in words:
         raise EssdError(f"{text} is neither yes nor no")
     return words[text.lower()]
+
+
+def hart_value(text: str) -> str:
+    if text not in (RISCV, NATIVE):
+        raise EssdError(f"hart {text!r}: must be {RISCV} or {NATIVE}")
+    return text
 
 
 TIME = r"0|\d+(\.\d+)?(ns|us|ms|s)"
