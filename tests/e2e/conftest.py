@@ -29,12 +29,12 @@ from essd.pytest_plugin import session_drive
 from essd.setup import setup
 from essd.setup.setup import Wish
 
+import names
 import transport
 
 # Instances are named after this: another one runs beside, and so do the other
 # workers of this one.
-SESSION = (os.environ.get("ESSD_E2E", "e2e")
-           + os.environ.get("PYTEST_XDIST_WORKER", "").replace("gw", ""))
+SESSION = names.session(os.environ)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

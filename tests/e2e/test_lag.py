@@ -24,9 +24,11 @@ from essd.setup import setup
 from essd.setup.setup import Wish
 from essd.testrun import pcap_check
 
+import names
+
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 
-NAME = os.environ.get("ESSD_E2E", "e2e") + "-lag"
+NAME = names.base(os.environ) + "-lag"
 # fio writes and verifies until it is ended.
 FIO = ("--rw=randwrite --bsrange=4k-16k --iodepth=8 --size=16m --rate_iops=150 "
        "--verify_backlog=64 --time_based --runtime=900")
