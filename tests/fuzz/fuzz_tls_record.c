@@ -127,7 +127,7 @@ bool tls_engine_say(struct tls_socket *socket, struct tls_conn *which,
     return false;
 }
 
-bool tls_engine_set_key(struct tls_socket *socket, const struct tls_conn *which,
+bool tls_engine_set_key(struct tls_socket *socket, struct tls_conn *which,
                         bool receives)
 {
     (void)socket, (void)which, (void)receives;
