@@ -45,11 +45,17 @@ MUST_USE bool qpair_size_from_connect(struct nvmf_target *target,
                                       uint16_t qpair, uint16_t qid,
                                       uint16_t depth, struct nvmf_ctrl *ctrl);
 
-/* Connect has failed: give back what it was charged. */
-/* Whether the queue pair has borrowed its place in the queue budget from
- * another controller than this one. */
+/* Whether the queue pair has borrowed a promised queue of a controller that has
+ * made no other promises since then.  So nobody else gets what it is charged
+ * when it ends. */
+bool qpair_borrows(const struct nvmf_target *target,
+                   const struct nvmf_qpair *qpair);
+
+/* Whether it has borrowed one of another controller than this one. */
 bool qpair_is_borrowed_elsewhere(struct nvmf_target *target, uint16_t index,
                                  uint8_t ctrl);
+
+/* Connect has failed: give back what it was charged. */
 void qpair_forget_size(struct nvmf_target *target, uint16_t qpair);
 void qpair_connect(struct nvmf_target *target, uint16_t qpair, uint8_t ctrl,
                    bool is_trusted);

@@ -50,7 +50,8 @@ static bool is_staying(const struct nvmf_target *target,
 static bool has_charge(const struct nvmf_target *target,
                        const struct nvmf_qpair *qpair)
 {
-    return qpair->charge != 0 && is_staying(target, qpair);
+    return qpair->charge != 0 && !qpair_borrows(target, qpair) &&
+           is_staying(target, qpair);
 }
 
 /* @return a queue pair that has to go for one of this host, or NO_QPAIR */

@@ -137,18 +137,18 @@ static bool charge_budget(struct nvmf_target *target, struct nvmf_qpair *qpair,
     return true;
 }
 
-/* The controller whose promised queue a queue pair has borrowed, and that has
- * made no other promises since then; or NULL. */
+bool qpair_borrows(const struct nvmf_target *target,
+                   const struct nvmf_qpair *qpair)
+{
+    return qpair->lender != NO_CTRL &&
+           target->ctrl[qpair->lender].grants == qpair->grant;
+}
+
+/* The controller whose promised queue a queue pair has borrowed, or NULL. */
 static struct nvmf_ctrl *find_lender(struct nvmf_target *target,
                                      const struct nvmf_qpair *qpair)
 {
-    struct nvmf_ctrl *ctrl;
-
-    if (qpair->lender == NO_CTRL) {
-        return NULL;
-    }
-    ctrl = &target->ctrl[qpair->lender];
-    return ctrl->grants == qpair->grant ? ctrl : NULL;
+    return qpair_borrows(target, qpair) ? &target->ctrl[qpair->lender] : NULL;
 }
 
 static void release_budget(struct nvmf_target *target, struct nvmf_qpair *qpair)

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "nvmeof/target/make_room.h"
+
 static enum nvmf_reserve_status reserve_with(
     struct fake *fake, const struct nvmf_qpair_hints *hints, uint16_t *qpair)
 {
@@ -298,6 +300,38 @@ static void test_a_queue_connects_to_the_controller_that_it_has_named(
     assert_int_equal(cqe.dw0, 0x10000 | CONNECT_DATA_CNTLID);
     fake_connect_data(&data, cntlid, FAKE_SUBNQN);
     assert_int_equal(fake_connect_with(fake, qpair, &command, &data).status, 0);
+}
+
+/* What is borrowed goes back to the controller, so a host that needs room gets
+ * nothing from its end. */
+static void test_nobody_is_displaced_for_what_is_borrowed(void **state)
+{
+    const struct nvmf_qpair_hints hints = {.sqsize = 31};
+    struct fake *fake = *state;
+    const struct nvmf_qpair_params stranger = {
+        .transport = &fake->transport,
+        .portid = 1,
+        .host = {[15] = 9},
+        .hints = &hints,
+    };
+    uint16_t admin[15], cntlid, qpair, other;
+
+    fill_budget(fake, admin, &cntlid);
+    for (uint16_t qid = 1; qid <= 8; qid++) {
+        assert_int_equal(reserve_qpair(fake, qid, 64, cntlid, &qpair),
+                         NVMF_RESERVE_OK);
+        nvmf_qpair_open(fake->target, qpair, fake->now_us);
+        nvmf_qpair_confirm(fake->target, qpair);
+    }
+    assert_int_equal(nvmf_qpair_reserve(fake->target, &stranger, &other),
+                     NVMF_RESERVE_NO_RESOURCES);
+    assert_false(
+        nvmf_qpair_displace(fake->target, &stranger, fake->now_us, &other));
+    assert_int_equal(nvmf_target_displaced(fake->target), 0);
+    /* After a reset, what they have is no longer promised to anybody. */
+    fake_property_set(fake, admin[0], PROPERTY_CC, 0);
+    assert_true(
+        nvmf_qpair_displace(fake->target, &stranger, fake->now_us, &other));
 }
 
 static void test_grants_shrink_with_the_budget(void **state)
