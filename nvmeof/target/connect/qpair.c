@@ -163,10 +163,17 @@ static void release_budget(struct nvmf_target *target, struct nvmf_qpair *qpair)
     qpair->charge = 0;
 }
 
-/* A queue pair is joined: the promised queue that it has borrowed is its own,
- * and it needs no more than its depth. */
-static void keep_borrowed(struct nvmf_target *target, struct nvmf_qpair *qpair)
+/* A queue pair is joined: it uses a promised queue of its controller up, the
+ * one that it has borrowed, or another one if its host has not named the
+ * controller before Connect.  It needs no more than its depth. */
+static void use_promised(struct nvmf_target *target, struct nvmf_qpair *qpair)
 {
+    struct nvmf_ctrl *ctrl = &target->ctrl[qpair->ctrl];
+
+    if (qpair->qid != 0 && ctrl->promised > 0 &&
+        !qpair_borrows(target, qpair)) {
+        ctrl_lend_promised(target, ctrl);
+    }
     if (qpair->lender != NO_CTRL) {
         qpair->lender = NO_CTRL;
         target->depth_used -= (uint32_t)(qpair->charge - qpair->depth);
@@ -307,7 +314,7 @@ static void join_ctrl(struct nvmf_target *target, uint16_t index)
     struct nvmf_qpair *qpair = &target->qpair[index];
 
     qpair->is_joined = qpair->qid != 0;
-    keep_borrowed(target, qpair);
+    use_promised(target, qpair);
     if (!target->ctrl[qpair->ctrl].is_discovery) {
         share_leave(target, index);
     }

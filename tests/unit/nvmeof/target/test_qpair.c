@@ -302,6 +302,29 @@ static void test_a_queue_connects_to_the_controller_that_it_has_named(
     assert_int_equal(fake_connect_with(fake, qpair, &command, &data).status, 0);
 }
 
+/* Hosts that name no controller before Connect take no more of the budget than
+ * what was promised to them. */
+static void test_all_of_them_get_what_was_promised_if_they_name_no_controller(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin[15];
+
+    for (uint8_t i = 0; i < 15; i++) {
+        fake->peer = (uint8_t)(i + 1);
+        admin[i] = fake_host(fake, 0);
+        assert_int_equal(number_of_queues(fake, admin[i], 8), 8);
+    }
+    for (uint8_t i = 0; i < 15; i++) {
+        fake->peer = (uint8_t)(i + 1);
+        for (uint16_t qid = 1; qid <= 8; qid++) {
+            (void)fake_io_queue(fake, admin[i], qid);
+            assert_int_equal(fake->target->queues_promised, (15 - i) * 8 - qid);
+        }
+    }
+    assert_int_equal(fake->target->depth_used, 15 * (32 + 8 * 64));
+}
+
 /* What is borrowed goes back to the controller, so a host that needs room gets
  * nothing from its end. */
 static void test_nobody_is_displaced_for_what_is_borrowed(void **state)
