@@ -162,7 +162,7 @@ uint16_t ctrl_grant_queues(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                            uint16_t wanted);
 
 /* How many queue pairs of a transport are neither proven nor promised: those
- * without proof make room. */
+ * without proof make room, unless they have borrowed what is promised. */
 uint32_t ctrl_queues_left(const struct nvmf_target *target,
                           const struct nvmf_transport *transport);
 void ctrl_lend_promised(struct nvmf_target *target, struct nvmf_ctrl *ctrl);

@@ -304,7 +304,8 @@ uint32_t ctrl_queues_left(const struct nvmf_target *target,
     for (unsigned int i = 0; i < NVMF_MAX_QPAIRS; i++) {
         taken += target->qpair[i].state != QPAIR_FREE &&
                  target->qpair[i].transport == transport &&
-                 !target->qpair[i].is_listed;
+                 (!target->qpair[i].is_listed ||
+                  qpair_borrows(target, &target->qpair[i]));
     }
     for (unsigned int i = 0; i < NVMF_MAX_HOSTS; i++) {
         if (target->ctrl[i].promised != 0 &&

@@ -357,6 +357,25 @@ static void test_nobody_is_displaced_for_what_is_borrowed(void **state)
         nvmf_qpair_displace(fake->target, &stranger, fake->now_us, &other));
 }
 
+/* A transport that has fewer connections than the drive has queue pairs. */
+static void test_what_is_borrowed_is_not_granted_to_others(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t first = fake_host(fake, 0), second = fake_host(fake, 0);
+    uint16_t cntlid, qpair;
+
+    cntlid = fake->target->ctrl[fake->target->qpair[first].ctrl].cntlid;
+    fake->transport.max_qpairs = 2 + 8 + 5;
+    assert_int_equal(number_of_queues(fake, first, 8), 8);
+    for (uint16_t qid = 1; qid <= 8; qid++) {
+        assert_int_equal(reserve_qpair(fake, qid, 64, cntlid, &qpair),
+                         NVMF_RESERVE_OK);
+        nvmf_qpair_open(fake->target, qpair, fake->now_us);
+        nvmf_qpair_confirm(fake->target, qpair);
+    }
+    assert_int_equal(number_of_queues(fake, second, 16), 5);
+}
+
 static void test_grants_shrink_with_the_budget(void **state)
 {
     struct fake *fake = *state;
