@@ -187,17 +187,25 @@ static struct native_hart_image *native_image(void)
     return (struct native_hart_image *)(uintptr_t)SOC_DRAM_BASE;
 }
 
+/* As the machine has checked it: firmware that fails may have overwritten the
+ * one in its memory. */
+static const struct native_hart_image *native_header(void)
+{
+    return (const struct native_hart_image *)native.image;
+}
+
 static void native_first(void)
 {
     native.is_firmware = true;
-    native_image()->start(&native_ops);
+    native_header()->start(&native_ops);
     g_assert_not_reached();
 }
 
 static void native_first_of_trap(void)
 {
     native.is_firmware = true;
-    native_image()->trap(native.trap.mcause, native.trap.pc, native.trap.value);
+    native_header()->trap(native.trap.mcause, native.trap.pc,
+                          native.trap.value);
     g_assert_not_reached();
 }
 
@@ -207,9 +215,9 @@ G_NORETURN static void native_run(void (*first)(void))
     ucontext_t context;
 
     getcontext(&context);
-    context.uc_stack.ss_sp = (void *)(uintptr_t)native_image()->stack_bottom;
+    context.uc_stack.ss_sp = (void *)(uintptr_t)native_header()->stack_bottom;
     context.uc_stack.ss_size =
-        native_image()->stack_top - native_image()->stack_bottom;
+        native_header()->stack_top - native_header()->stack_bottom;
     context.uc_link = NULL;
     makecontext(&context, first, 0);
     setcontext(&context);
@@ -377,8 +385,7 @@ static void native_check(const MachineState *machine)
 
 static bool native_image_is_good(uint64_t dram_bytes)
 {
-    const struct native_hart_image *image =
-        (const struct native_hart_image *)native.image;
+    const struct native_hart_image *image = native_header();
     size_t page = qemu_real_host_page_size();
 
     return native.image_bytes >= sizeof(*image) &&
@@ -439,8 +446,7 @@ static void *native_map(uint64_t bytes)
 /* The pages before the firmware's stack, for the firmware and for devices. */
 static void native_guard_stack(MachineState *machine)
 {
-    const struct native_hart_image *image =
-        (const struct native_hart_image *)native.image;
+    const struct native_hart_image *image = native_header();
     uint64_t bytes = image->stack_bottom - image->guard_bottom;
 
     if (mprotect((void *)(uintptr_t)image->guard_bottom, bytes, PROT_NONE) !=

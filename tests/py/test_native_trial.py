@@ -17,7 +17,7 @@ from test_soc import Machine
 from essd.build import fw_build, qemu_build
 from essd.storage import flash as fl
 
-WRITE, DIVIDE, STACK, LONG_STEP, COPY, SHORT_STEPS, JUMP = range(1, 8)
+WRITE, DIVIDE, STACK, LONG_STEP, COPY, SHORT_STEPS, JUMP, OVERWRITE = range(1, 9)
 ILLEGAL, LOAD_FAULT = 2, 5      # mcause
 IDLE = "trial: idle"
 LONG = "ms in one step, and nothing could stop it meanwhile"
@@ -47,7 +47,8 @@ def run(image: Path, tmp_path: Path) -> Iterator[Callable[[int], Machine]]:
 
 @pytest.mark.parametrize(("straps", "cause", "value", "signalled"), [
     (WRITE, LOAD_FAULT, 0x10, 11), (COPY, LOAD_FAULT, 0x20, 11), (JUMP, LOAD_FAULT, 0x30, 11),
-    (DIVIDE, ILLEGAL, 0, 8)], ids=["write", "copy", "jump", "divide"])
+    (DIVIDE, ILLEGAL, 0, 8), (OVERWRITE, LOAD_FAULT, 0x40, 11)],
+    ids=["write", "copy", "jump", "divide", "overwrite"])
 def test_what_the_processor_refuses_is_a_trap_of_the_firmware(
         run: Callable[[int], Machine], straps: int, cause: int, value: int,
         signalled: int) -> None:

@@ -11,6 +11,7 @@
 #include "firmware/hal/log.h"
 #include "firmware/hal/time.h"
 #include "firmware/hal/wait.h"
+#include "hw-model/core/native_hart.h"
 #include "hw-model/regs/soc.h"
 #include "lib/util.h"
 
@@ -25,6 +26,7 @@ enum trial { /* chosen by the straps */
              TRY_COPY = 5,
              TRY_SHORT_STEPS = 6,
              TRY_JUMP = 7,
+             TRY_OVERWRITE = 8,
 };
 
 #define LONG_STEP  UINT64_C(8000000000)
@@ -66,6 +68,14 @@ __attribute__((noinline)) static uintptr_t recurse_deeply(uintptr_t depth)
                             frame[depth % 7 & 0xff];
 }
 
+/* The machine must not need what the firmware has overwritten. */
+static void try_overwrite(void)
+{
+    memset((void *)hidden_value(SOC_DRAM_BASE), 0,
+           sizeof(struct native_hart_image));
+    *(volatile uint32_t *)hidden_value(0x40) = 1;
+}
+
 static void try_short_steps(void)
 {
     for (unsigned int n = 0;; n++) {
@@ -101,6 +111,9 @@ static void try_once(enum trial trial)
         break;
     case TRY_JUMP:
         ((void (*)(void))hidden_value(0x30))();
+        break;
+    case TRY_OVERWRITE:
+        try_overwrite();
         break;
     default:
         break;
