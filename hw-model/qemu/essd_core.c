@@ -11,6 +11,8 @@
 #include "system/runstate.h"
 #include "trace.h"
 
+struct essd_core_guard essd_core_guard;
+
 /* The environment of the core. */
 
 static void *essd_core_dma(void *ctx, uint64_t addr, uint64_t len)

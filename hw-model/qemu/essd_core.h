@@ -104,6 +104,18 @@ void essd_core_attach(EssdCore *core);
 void *essd_core_map_checked(EssdCore *core, uint64_t addr, uint64_t len,
                             bool is_write);
 
+/* DRAM that nothing may access: before a native hart's stack.  Empty without.
+ */
+extern struct essd_core_guard {
+    uint64_t bottom, top; /* bus addresses */
+} essd_core_guard;
+
+static inline bool essd_core_is_guarded(uint64_t addr, uint64_t len)
+{
+    return addr < essd_core_guard.top && (addr >= essd_core_guard.bottom ||
+                                          len > essd_core_guard.bottom - addr);
+}
+
 /* @param is_write  whether the device overwrites all of the bytes */
 static inline void *essd_core_map(EssdCore *core, uint64_t addr, uint64_t len,
                                   bool is_write)
@@ -111,7 +123,7 @@ static inline void *essd_core_map(EssdCore *core, uint64_t addr, uint64_t len,
     uint64_t offset = addr - SOC_DRAM_BASE;
 
     if (addr < SOC_DRAM_BASE || offset > core->direct_size ||
-        len > core->direct_size - offset) {
+        len > core->direct_size - offset || essd_core_is_guarded(addr, len)) {
         return essd_core_map_checked(core, addr, len, is_write);
     }
     return core->dram_ptr + offset;
@@ -123,7 +135,7 @@ static inline bool essd_core_is_dram(const EssdCore *core, uint64_t addr,
     uint64_t offset = addr - SOC_DRAM_BASE;
 
     return addr >= SOC_DRAM_BASE && offset <= core->dram_size &&
-           len <= core->dram_size - offset;
+           len <= core->dram_size - offset && !essd_core_is_guarded(addr, len);
 }
 
 #endif

@@ -21,7 +21,8 @@ static uint8_t *memory_at(const EssdEccState *s, hwaddr addr, uint64_t len)
     if (addr >= SOC_SRAM_BASE && addr - SOC_SRAM_BASE <= SOC_SRAM_SIZE - len) {
         return s->sram + (addr - SOC_SRAM_BASE);
     }
-    if (addr >= SOC_DRAM_BASE && addr - SOC_DRAM_BASE <= s->dram_size - len) {
+    if (addr >= SOC_DRAM_BASE && addr - SOC_DRAM_BASE <= s->dram_size - len &&
+        !essd_core_is_guarded(addr, len)) {
         return s->dram + (addr - SOC_DRAM_BASE);
     }
     return NULL;

@@ -19,6 +19,7 @@
 #undef _FORTIFY_SOURCE
 #define _FORTIFY_SOURCE 0
 #include "qemu/osdep.h"
+#include "essd_core.h"
 #include "essd_native_hart.h"
 
 #include <signal.h>
@@ -459,6 +460,8 @@ static void native_guard_stack(MachineState *machine)
                           "essd.native-guard", bytes);
     memory_region_add_subregion_overlap(
         &native.dram, image->guard_bottom - SOC_DRAM_BASE, &native.guard, 1);
+    essd_core_guard =
+        (struct essd_core_guard){image->guard_bottom, image->stack_bottom};
 }
 
 void essd_native_hart_create_dram(MachineState *machine)

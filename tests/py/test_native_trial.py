@@ -17,7 +17,8 @@ from test_soc import Machine
 from essd.build import fw_build, qemu_build
 from essd.storage import flash as fl
 
-WRITE, DIVIDE, STACK, LONG_STEP, COPY, SHORT_STEPS, JUMP, OVERWRITE = range(1, 9)
+(WRITE, DIVIDE, STACK, LONG_STEP, COPY, SHORT_STEPS, JUMP, OVERWRITE,
+ QUEUES) = range(1, 10)
 ILLEGAL, LOAD_FAULT = 2, 5      # mcause
 IDLE = "trial: idle"
 LONG = "ms in one step, and nothing could stop it meanwhile"
@@ -82,6 +83,10 @@ def test_devices_find_nothing_in_the_pages_before_the_stack(
     machine.ask("pmemsave", val=int(bottom[1], 16) - 8192, size=16384, filename=str(saved))
     assert saved.read_bytes()[:8192] == bytes(8192)
     assert machine.ask("query-status")["status"] == "running"   # type: ignore[index]
+
+
+def test_a_device_refuses_memory_before_the_stack(run: Callable[[int], Machine]) -> None:
+    assert "trial: queues 0001" in run(QUEUES).wait_for(IDLE)
 
 
 def test_a_step_that_computes_for_more_than_a_second_is_warned_of(

@@ -5,6 +5,7 @@
  * the results on the console.
  */
 #include "firmware/arch/arch.h"
+#include "firmware/drivers/cmd_queue.h"
 #include "firmware/drivers/gpio.h"
 #include "firmware/drivers/sysctl.h"
 #include "firmware/drivers/uart.h"
@@ -27,10 +28,12 @@ enum trial { /* chosen by the straps */
              TRY_SHORT_STEPS = 6,
              TRY_JUMP = 7,
              TRY_OVERWRITE = 8,
+             TRY_QUEUES = 9,
 };
 
-#define LONG_STEP  UINT64_C(8000000000)
-#define SHORT_STEP UINT64_C(300000000)
+#define LONG_STEP   UINT64_C(8000000000)
+#define SHORT_STEP  UINT64_C(300000000)
+#define GUARD_BYTES 65536
 
 struct trial_state {
     struct uart uart;
@@ -86,6 +89,35 @@ static void try_short_steps(void)
     }
 }
 
+/* Whether the media engine takes a queue with its page there. */
+static bool queue_is_taken(uintptr_t page)
+{
+    uintptr_t rings = ((uintptr_t)arch_free_memory() + 1023) & ~UINT64_C(1023);
+    struct cmd_queue queue = {
+        .regs = SOC_MEDIA_BASE,
+        .page = (uint8_t *)page,
+        .commands = (uint8_t *)rings,
+        .completions = (uint8_t *)rings + 1024,
+        .mask = 1,
+    };
+    bool is_taken = cmd_queue_start(&queue);
+
+    mmio_write32(queue.regs + A_QUEUE_ENABLE, 0);
+    return is_taken;
+}
+
+/* With a part of the page, or all of it, in the pages before the stack; and
+ * behind them. */
+static void try_queues(void)
+{
+    uintptr_t top = arch_stack_bottom();
+    uintptr_t bottom = top - GUARD_BYTES;
+
+    log_line(&state.log, "trial: queues %d%d%d%d", queue_is_taken(bottom - 64),
+             queue_is_taken(bottom), queue_is_taken(top - 64),
+             queue_is_taken(top));
+}
+
 static void try_once(enum trial trial)
 {
     uint8_t buf[16] = {0};
@@ -114,6 +146,9 @@ static void try_once(enum trial trial)
         break;
     case TRY_OVERWRITE:
         try_overwrite();
+        break;
+    case TRY_QUEUES:
+        try_queues();
         break;
     default:
         break;
