@@ -5,6 +5,7 @@ The mirror is the one in this machine's own package sources.  apt runs with a st
 its own, so that this needs no root rights and does not change the system.
 """
 
+import fcntl
 import hashlib
 import os
 import re
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.errors import BUILD_S, LOOK_UP_S
-from ..base.paths import cache
+from ..base.paths import cache, flocked
 from .fw_build import BuildError, Progress
 
 SUITE = "trixie"
@@ -52,10 +53,24 @@ def fetch(source: Source, progress: Progress, log: Path) -> Path:
     """Return an accepted tarball; download it from Debian's pool if necessary."""
     folder = cache() / "download"
     folder.mkdir(parents=True, exist_ok=True)
+    if found := downloaded(source, folder):
+        return found
+    # QEMU and the libraries are fetched by builds that may run beside each other, and apt
+    # fails while another apt has the same state.
+    with flocked(cache() / "apt" / "lock", fcntl.LOCK_EX):
+        return downloaded(source, folder) or download(source, folder, progress, log)
+
+
+def downloaded(source: Source, folder: Path) -> Path | None:
+    """The accepted tarball that is in the folder, if there is one."""
     for release in source.releases:
         path = folder / release.file
         if path.exists() and sha256(path) == release.sha256:
             return path
+    return None
+
+
+def download(source: Source, folder: Path, progress: Progress, log: Path) -> Path:
     progress(f"looking for the source of {source.name} in Debian's pool")
     apt = PrivateApt(cache() / "apt", log)
     offered = apt.sources(source.package)
