@@ -619,6 +619,28 @@ static void cut_erasure(struct bed *bed)
     }
 }
 
+/* Fill a medium and erase superblocks; after each event, `cut` may cut one of
+ * their erasures, which it counts. */
+static void erase_with(const struct bed_config *config,
+                       void (*cut)(struct bed *bed))
+{
+    struct bed *bed = bed_new(config);
+    unsigned int cuts = 0;
+
+    fill_medium(bed);
+    bed_settle(bed);
+    bed->ctx = &cuts;
+    bed->after_event = cut;
+    for (uint32_t i = 0; cuts != ERASURES; i++) {
+        assert_int_not_equal(i, bed->ftl->layout.superblocks);
+        ftl_due_move_soon(bed->ftl, i, FTL_CAUSE_LEVEL);
+        bed->ftl->has_work = true;
+        bed_settle(bed);
+    }
+    bed->after_event = NULL;
+    bed_free(bed);
+}
+
 /*
  * The mount finds the originals in the blocks that are not erased yet, and the
  * copies elsewhere.  The originals have no parity any more, and the copies may
@@ -629,23 +651,9 @@ static void test_of_a_half_erased_superblock_the_copies_count(void **state)
     (void)state;
     for (unsigned int i = 0; i < 2; i++) {
         struct bed_config config = small;
-        unsigned int cuts = 0;
-        struct bed *bed;
 
         config.checkpoint_superblocks = i == 0 ? 0 : 6;
-        bed = bed_new(&config);
-        fill_medium(bed);
-        bed_settle(bed);
-        bed->ctx = &cuts;
-        bed->after_event = cut_erasure;
-        for (uint32_t j = 0; cuts != ERASURES; j++) {
-            assert_int_not_equal(j, bed->ftl->layout.superblocks);
-            ftl_due_move_soon(bed->ftl, j, FTL_CAUSE_LEVEL);
-            bed->ftl->has_work = true;
-            bed_settle(bed);
-        }
-        bed->after_event = NULL;
-        bed_free(bed);
+        erase_with(&config, cut_erasure);
     }
 }
 
@@ -688,24 +696,10 @@ static void test_of_a_superblock_that_is_erased_in_a_plane_the_copies_count(
     (void)state;
     for (unsigned int i = 0; i < 4; i++) {
         struct bed_config config = small;
-        unsigned int cuts = 0;
-        struct bed *bed;
 
         config.checkpoint_superblocks = i % 2 == 0 ? 0 : 6;
         config.is_untimed = i >= 2;
-        bed = bed_new(&config);
-        fill_medium(bed);
-        bed_settle(bed);
-        bed->ctx = &cuts;
-        bed->after_event = tear_erasure;
-        for (uint32_t j = 0; cuts != ERASURES; j++) {
-            assert_int_not_equal(j, bed->ftl->layout.superblocks);
-            ftl_due_move_soon(bed->ftl, j, FTL_CAUSE_LEVEL);
-            bed->ftl->has_work = true;
-            bed_settle(bed);
-        }
-        bed->after_event = NULL;
-        bed_free(bed);
+        erase_with(&config, tear_erasure);
     }
 }
 
