@@ -28,6 +28,7 @@ SERVER, CLIENT = "10.0.0.1", "10.0.0.2"
 NQN = "nqn.2014-08.org.nvmexpress:uuid:6e766d65-7400-4000-8000-0000000000f1"
 IQN = "iqn.2026-01.invalid.essd:disk"
 PCAP_HEADER_BYTES = 24
+RPING_PORT = 7174
 SMALL, LARGE = 64 << 10, 4 << 20    # bytes that are written: for a fixture, and for the switch
 # tlshd has joined a multicast group of generic netlink, by which the kernel calls it.
 TLSHD_LISTENS = ("for n in $(seq 300); do awk '$2 == 16 && $4 !~ /^0+$/ { found = 1 } "
@@ -214,8 +215,10 @@ def test_rping_over_iwarp(pair: Pair, tmp_path: Path) -> None:
     use_siw(pair, False)
     pair.record()
     server = pair.server.start(f"rping -s -a {SERVER} -C 5 -v")
-    pair.client.run("for n in $(seq 100); do "
-                    f"rping -c -a {SERVER} -C 5 -v && exit 0; sleep 0.1; done; exit 1")
+    # A client that comes too early is refused, and then rping sometimes waits for ever.
+    pair.server.run(f"for n in $(seq 300); do ss -Hltn 'sport = :{RPING_PORT}' | grep -q . "
+                    "&& exit 0; sleep 0.1; done; exit 1")
+    pair.client.run(f"rping -c -a {SERVER} -C 5 -v")
     server.wait()
     assert dissect(pair.recorded(tmp_path, "rping", False), "iwarp_mpa.req", "iwarp_mpa.rev")
 
