@@ -285,6 +285,21 @@ enum host_save board_save_hosts(void *ctx, const struct host_list *hosts)
     return host_store_write(&board->flash, hosts);
 }
 
+static bool key_log_is_open(void *ctx)
+{
+    return sysctl_key_log_is_open(&((const struct board *)ctx)->sysctl);
+}
+
+static void key_log_put(void *ctx, const char *line)
+{
+    sysctl_key_log_put(&((const struct board *)ctx)->sysctl, line);
+}
+
+struct tls_key_log board_key_log(struct board *board)
+{
+    return (struct tls_key_log){key_log_is_open, key_log_put, board};
+}
+
 void board_random(void *ctx, uint8_t *buf, size_t len)
 {
     const struct board *board = ctx;

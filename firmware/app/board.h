@@ -29,6 +29,7 @@
 #include "firmware/store/identity.h"
 #include "firmware/store/image.h"
 #include "firmware/store/usage.h"
+#include "nvmeof/tls/tls_key_log.h"
 
 struct board {
     bool has_panicked; /* a panic led to this start */
@@ -110,6 +111,9 @@ MUST_USE enum host_save board_save_hosts(void *board,
  * The function for drive_config.random.
  */
 void board_random(void *board, uint8_t *buf, size_t len);
+
+/** The key log of the board, for drive_config.key_log. */
+struct tls_key_log board_key_log(struct board *board);
 
 /**
  * Write a usage record to flash.  The function for usage_keeper_config.save.

@@ -83,6 +83,8 @@ struct drive_config {
     void (*random)(void *ctx, uint8_t *buf, size_t len);
     void *random_ctx;
 
+    struct tls_key_log key_log; /* no functions: the board has none */
+
     struct usage_keeper_config usage;  /* used during drive_init() only */
     struct event_keeper_config events; /* used during drive_init() only */
     struct drive_record namespaces;

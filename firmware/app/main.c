@@ -74,6 +74,7 @@ static bool start_drive(void)
 {
     const struct telemetry_panic panic = last_panic();
     uint8_t straps = gpio_read_all(&board.straps_gpio);
+    enum sysctl_reset_cause cause = sysctl_reset_cause(&board.sysctl);
     struct drive_config config = {
         .dram = &board.dram,
         .log = &board.log,
@@ -86,11 +87,11 @@ static bool start_drive(void)
         .save_hosts = board_save_hosts,
         .random = board_random,
         .random_ctx = &board,
+        .key_log = board_key_log(&board),
         .usage =
             {
                 .usage = &board.usage,
-                .is_power_on =
-                    sysctl_reset_cause(&board.sysctl) == SYSCTL_RESET_POWER_ON,
+                .is_power_on = cause == SYSCTL_RESET_POWER_ON,
                 .start = board.generation,
                 .errors = &board.errors,
                 .save = board_save_usage,
@@ -142,8 +143,7 @@ static bool start_drive(void)
         .ecc = {SOC_ECC_BASE, SOC_DRAM_BASE, sysctl_dram_bytes(&board.sysctl),
                 SOC_SRAM_BASE, SOC_SRAM_SIZE},
         .generation = board.generation,
-        .has_kept_dram =
-            sysctl_reset_cause(&board.sysctl) != SYSCTL_RESET_POWER_ON,
+        .has_kept_dram = cause != SYSCTL_RESET_POWER_ON,
         .power = {sysctl_has_capacitors(&board.sysctl) ? board_power_is_failing
                                                        : NULL,
                   board_power_saved, &board,
@@ -166,8 +166,7 @@ static bool start_drive(void)
                 .flash = slots_flash(),
                 .is_bad = {board_slot_is_bad(&board, 1),
                            board_slot_is_bad(&board, 2)},
-                .is_unplanned = sysctl_reset_is_unplanned(
-                    sysctl_reset_cause(&board.sysctl)),
+                .is_unplanned = sysctl_reset_is_unplanned(cause),
                 .dram_addr = SOC_DRAM_BASE,
                 .dram_bytes = sysctl_dram_bytes(&board.sysctl),
                 .key = board.has_key ? board.key : NULL,

@@ -240,6 +240,7 @@ static bool tls_init(struct drive *drive, const struct drive_config *config,
         .is_required = config->config->network.tls == CONFIG_TLS_REQUIRED,
         .find_keys = find_keys,
         .ctx = drive,
+        .key_log = config->key_log,
     };
 
     tcp->tls =

@@ -165,6 +165,19 @@ void sysctl_power_done(const struct sysctl *sysctl)
     mmio_write32(sysctl->base + A_SYSCTL_POWER_DONE, 1);
 }
 
+bool sysctl_key_log_is_open(const struct sysctl *sysctl)
+{
+    return FIELD_GET(reg_address(sysctl, A_SYSCTL_KEY_LOG), SYSCTL_KEY_LOG,
+                     OPEN) != 0;
+}
+
+void sysctl_key_log_put(const struct sysctl *sysctl, const char *line)
+{
+    for (const char *c = line; *c != '\0'; c++) {
+        mmio_write32(sysctl->base + A_SYSCTL_KEY_LOG_OUT, (uint8_t)*c);
+    }
+}
+
 uint64_t sysctl_random64(const struct sysctl *sysctl)
 {
     uint64_t low = reg_address(sysctl, A_SYSCTL_RANDOM);

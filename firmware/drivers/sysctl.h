@@ -69,6 +69,11 @@ uint32_t sysctl_power_budget_us(const struct sysctl *sysctl);
 /** Tell the board that firmware needs no more power. */
 void sysctl_power_done(const struct sysctl *sysctl);
 
+/** Whether somebody keeps the key log: the secrets of TLS connections. */
+bool sysctl_key_log_is_open(const struct sysctl *sysctl);
+/** @param line  shorter than SYSCTL_KEY_LOG_LINE, with the end of the line */
+void sysctl_key_log_put(const struct sysctl *sysctl, const char *line);
+
 uint64_t sysctl_random64(const struct sysctl *sysctl);
 size_t sysctl_dram_bytes(const struct sysctl *sysctl);
 uint32_t sysctl_harts(const struct sysctl *sysctl);

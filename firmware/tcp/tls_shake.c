@@ -178,6 +178,18 @@ static void end_handshake(struct tls_socket *socket, struct tls_conn *conn,
     }
 }
 
+static bool step_server(const struct tls_socket *socket,
+                        struct tls_server *server)
+{
+    bool was_computing = is_computing(server);
+    bool any = tls_server_step(server);
+
+    if (was_computing && server->state == TLS_SERVER_FINISHED) {
+        tls_key_log_add(&socket->config.key_log, server);
+    }
+    return any;
+}
+
 bool tls_conn_shake(struct tls_socket *socket, struct tls_conn *conn)
 {
     struct tls_server *server = &socket->handshakes[conn->handshake];
@@ -192,7 +204,7 @@ bool tls_conn_shake(struct tls_socket *socket, struct tls_conn *conn)
             }
             server->out_len = 0;
         }
-        if (tls_server_step(server)) {
+        if (step_server(socket, server)) {
             any = true;
             goes_on = !is_computing(server) || server->out_len != 0;
         } else if (feed_handshake(conn, server)) {

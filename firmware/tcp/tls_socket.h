@@ -15,6 +15,7 @@
 #define ESSD_TCP_TLS_SOCKET_H
 
 #include "firmware/tcp/nvme_socket.h"
+#include "nvmeof/tls/tls_key_log.h"
 #include "nvmeof/tls/tls_server.h"
 
 enum {
@@ -131,6 +132,7 @@ struct tls_socket_config {
     unsigned int (*find_keys)(void *ctx, const struct tls_identity *identity,
                               struct tls_secret *keys);
     void *ctx;
+    struct tls_key_log key_log;
 };
 
 /* Treat as opaque, except for `counters` and `open_count`. */

@@ -12,6 +12,7 @@
 
 #include "hw/irq.h"
 #include "hw/qdev-properties.h"
+#include "hw/qdev-properties-system.h"
 #include "migration/vmstate.h"
 #include "qemu/guest-random.h"
 #include "qapi/error.h"
@@ -65,6 +66,20 @@ static uint32_t random_word(void)
     return word;
 }
 
+/* A word of the key or of the scratch words; 0 at an unknown offset. */
+static uint32_t array_word(const EssdSysctlState *s, hwaddr offset)
+{
+    if (is_key(offset)) {
+        return key_word(s, (offset - A_SYSCTL_KEY0) / 4);
+    }
+    if (is_scratch(offset)) {
+        return s->scratch[(offset - A_SYSCTL_SCRATCH0) / 4];
+    }
+    qemu_log_mask(LOG_GUEST_ERROR,
+                  "essd-sysctl: read of offset 0x%" HWADDR_PRIx "\n", offset);
+    return 0;
+}
+
 static uint64_t essd_sysctl_read(void *opaque, hwaddr offset, unsigned size)
 {
     EssdSysctlState *s = ESSD_SYSCTL(opaque);
@@ -106,22 +121,16 @@ static uint64_t essd_sysctl_read(void *opaque, hwaddr offset, unsigned size)
     case A_SYSCTL_POWER_BUDGET:
         value = s->plp ? s->plp_budget_us : 0;
         break;
+    case A_SYSCTL_KEY_LOG:
+        value = FIELD_DP32(value, SYSCTL_KEY_LOG, OPEN,
+                           qemu_chr_fe_backend_connected(&s->key_log));
+        break;
     case A_SYSCTL_KEY_STATUS:
         value =
             FIELD_DP32(value, SYSCTL_KEY_STATUS, FUSED, s->boot_key != NULL);
         break;
     default:
-        if (is_key(offset)) {
-            value = key_word(s, (offset - A_SYSCTL_KEY0) / 4);
-            break;
-        }
-        if (is_scratch(offset)) {
-            value = s->scratch[(offset - A_SYSCTL_SCRATCH0) / 4];
-            break;
-        }
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-sysctl: read of offset 0x%" HWADDR_PRIx "\n",
-                      offset);
+        value = array_word(s, offset);
         break;
     }
     trace_essd_sysctl_read(offset, value);
@@ -150,11 +159,35 @@ void essd_sysctl_end_power(void)
     abort();
 }
 
+/*
+ * Lines are written whole: several drives may append to one file.  What is too
+ * long is dropped up to its end.
+ */
+static void put_key_log(EssdSysctlState *s, char byte)
+{
+    if (s->key_line_len < sizeof(s->key_line)) {
+        s->key_line[s->key_line_len++] = byte;
+    }
+    if (byte != '\n') {
+        return;
+    }
+    if (s->key_line[s->key_line_len - 1] == '\n') {
+        qemu_chr_fe_write_all(&s->key_log, (const uint8_t *)s->key_line,
+                              s->key_line_len);
+    }
+    memset(s->key_line, 0, sizeof(s->key_line));
+    s->key_line_len = 0;
+}
+
 static void essd_sysctl_write(void *opaque, hwaddr offset, uint64_t value,
                               unsigned size)
 {
     EssdSysctlState *s = ESSD_SYSCTL(opaque);
 
+    if (offset == A_SYSCTL_KEY_LOG_OUT) { /* no trace has secrets */
+        put_key_log(s, (char)value);
+        return;
+    }
     trace_essd_sysctl_write(offset, value);
     switch (offset) {
     case A_SYSCTL_BOOT_STATUS:
@@ -283,6 +316,8 @@ static void essd_sysctl_reset_enter(Object *obj, ResetType type)
     s->watchdog_pending = false;
     s->boot_status = 0;
     memset(s->hart_entry, 0, sizeof(s->hart_entry));
+    memset(s->key_line, 0, sizeof(s->key_line));
+    s->key_line_len = 0;
     trace_essd_sysctl_reset(cause_name[s->cause], s->straps);
 }
 
@@ -356,6 +391,7 @@ static const Property essd_sysctl_properties[] = {
     DEFINE_PROP_UINT32("harts", EssdSysctlState, harts, 1),
     DEFINE_PROP_UINT8("straps", EssdSysctlState, straps, 0),
     DEFINE_PROP_STRING("boot-key", EssdSysctlState, boot_key),
+    DEFINE_PROP_CHR("key-log", EssdSysctlState, key_log),
 };
 
 static void essd_sysctl_class_init(ObjectClass *klass, void *data)

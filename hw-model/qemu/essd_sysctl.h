@@ -15,11 +15,14 @@
  *    more power
  *  + properties "plp" (the board has capacitors), "plp-budget-us" (for how many
  *    microseconds they supply the board), "dram-mib", "harts", "straps" (8
- *    bits), "boot-key" (64 hexadecimal digits, or not set: no key is fused)
+ *    bits), "boot-key" (64 hexadecimal digits, or not set: no key is fused),
+ *    "key-log" (the name of a character device for the key log; not set: nobody
+ *    keeps it)
  */
 #ifndef ESSD_SYSCTL_H
 #define ESSD_SYSCTL_H
 
+#include "chardev/char-fe.h"
 #include "hw/sysbus.h"
 #include "qom/object.h"
 #include "hw/registerfields.h"
@@ -44,6 +47,12 @@ struct EssdSysctlState {
     char *boot_key;
     bool plp;
     uint32_t plp_budget_us;
+    CharBackend key_log;
+
+    /* The line of the key log that has not ended.  It is secret, so it is not
+     * saved. */
+    char key_line[SYSCTL_KEY_LOG_LINE];
+    uint32_t key_line_len;
 
     qemu_irq power_irq;
     QEMUTimer *power_timer; /* when to look at `power` */

@@ -35,6 +35,10 @@ REG32(SYSCTL_POWER, 0x044)             /* ro */
 REG32(SYSCTL_POWER_BUDGET, 0x048)      /* ro: microseconds they can do so; 0
                                         * without capacitors */
 REG32(SYSCTL_POWER_DONE, 0x04c)        /* wo, 1: firmware needs no power */
+REG32(SYSCTL_KEY_LOG, 0x050)           /* ro */
+    FIELD(SYSCTL_KEY_LOG, OPEN, 0, 1)          /* somebody keeps the log */
+REG32(SYSCTL_KEY_LOG_OUT, 0x054)       /* wo: the next byte of the log, which
+                                        * is text; lines end with 0Ah */
 REG32(SYSCTL_KEY0, 0x060)              /* ro: the key for images, 8 words, its
                                         * first byte in the lowest bits; 0 if
                                         * none is fused */
@@ -47,6 +51,7 @@ REG32(SYSCTL_SCRATCH15, 0x0bc)
 #define SYSCTL_RESET_KEY       0x5e7au
 #define SYSCTL_SCRATCH_WORDS   16
 #define SYSCTL_KEY_BYTES       32
+#define SYSCTL_KEY_LOG_LINE    256 /* bytes of the longest line */
 #define SYSCTL_POWER_BUDGET_US 1000000 /* the model's default budget */
 
 enum sysctl_reset_cause {

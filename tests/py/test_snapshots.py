@@ -413,6 +413,16 @@ def test_a_fork_has_files_of_its_own(lab: Lab) -> None:
         snapshots.fork("unit", "one", "copy")
 
 
+def test_a_fork_writes_no_secrets(lab: Lab, tmp_path: Path) -> None:
+    config = lab.instance.config
+    lab.instance.stop()
+    config.capture_keys = str(tmp_path / "keys")
+    lab.instance.start(config)
+    lab.instance.wait_started()
+    lab.instance.ask("save-all", name="one")
+    assert snapshots.fork("unit", "one", "copy").config.capture_keys == ""
+
+
 def test_of_two_forks_to_one_name_at_once_one_runs_and_keeps_its_files(
         lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.instance.ask("save-all", name="one")

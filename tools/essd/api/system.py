@@ -13,6 +13,7 @@ from ..drive import mgmt
 from ..instance import steps
 from ..instance.config import Config, HARTS, RISCV, STOCK, console_log
 from ..instance.instance import Instance
+from ..machine import key_log
 from ..setup import setup
 from ..setup.temporary import Temporary
 from .drive import Drive
@@ -171,7 +172,7 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
        nand: str | None = None, block: bool = False,
        straps: Sequence[int] = (), devices: Sequence[str] = (),
        boot_key: Path | str | None = None, host_kind: str = STOCK,
-       hart: str = RISCV) -> System:
+       hart: str = RISCV, capture_keys: Path | str | None = None) -> System:
     """Start drives and a Linux host; return when the host can connect to them.
 
     drives: how many.  One is connected to the host by two cables; several are on two
@@ -196,6 +197,8 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
     topology: a YAML file instead of all these (docs/topologies.md).
     config: a YAML file with the settings of a single drive (docs/configuration.md).
     capture: record every frame of every cable (System.captures).
+    capture_keys: a file for the secrets of the drives' TLS connections, with which the
+    captures are decrypted (docs/captures.md).
     name: the system's name for `essd status --name` and the like.  Drives of a system
     with a name are kept when it ends, and used again; `new` deletes them first.
     Without a name, the system gets one that no other has, and is deleted at the end.
@@ -221,6 +224,7 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
                               capture, config, nand, block, straps, devices,
                               None if boot_key is None else Path(boot_key),
                               new and not owner, host_kind, hart)
+            _keep_keys(made, capture_keys)
             started = True
             _start(instance, made)
     except BaseException as error:
@@ -240,6 +244,12 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
     system = System(instance, owner, is_ours=True)
     _open.append(system)
     return system
+
+
+def _keep_keys(config: Config, file: Path | str | None) -> None:
+    if file is not None:
+        key_log.check(any(link.capture for link in config.links), bool(config.drives))
+        config.capture_keys = str(key_log.create(Path(file)))
 
 
 def _add_note(error: BaseException, folder: Path, part: str) -> None:

@@ -261,6 +261,7 @@ class Config:
     switches: dict[str, Switch] = field(default_factory=dict)
     snapshot: str = ""      # folder of the snapshot to start from; "": all parts boot
     capture_bytes: int = 0  # size at which a capture begins a new file; 0: no limit
+    capture_keys: str = ""  # file for the secrets of TLS; "": drives give none away
 
     def to_json(self) -> str:
         return json.dumps({"version": VERSION, **dataclasses.asdict(self)}, indent=2)

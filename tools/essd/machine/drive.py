@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..instance.config import Config, Drive, Nand, console_log, part_file
-from . import i2c_devices, outside
+from . import i2c_devices, key_log, outside
 from .vm import dump_options, option, qmp_options, sandbox_options
 
 CABLE_LOOK_MS = 100
@@ -113,6 +113,8 @@ def drive_command(config: Config, folder: Path, part: str = "drive",
             f"server=off,reconnect-ms={CABLE_LOOK_MS}")
         command += ["-netdev", f"stream,id=port{number},addr.type=unix,"
                     f"addr.path={option(link.socket(folder))},{role}"]
+    if config.capture_keys:
+        command += key_log.options(config.capture_keys)
     for link in config.captures(part):
         port = next(n for n, there in ports.items() if there is link)
         command += dump_options(link, f"port{port}", folder)

@@ -22,7 +22,7 @@ from ..build.fw_build import Firmware
 from ..instance.config import (BootKey, Config, DEFAULT_PORTS, Drive, End, HOST_KINDS, Host,
                                Link, NATIVE, Nand, PEER_PORT, Peer, RISCV, STOCK, STREAM,
                                Switch, UML, VHOST_USER)
-from ..machine import i2c_devices, outside, straps
+from ..machine import i2c_devices, key_log, outside, straps
 from ..machine.outside import Outside
 from ..settings import block as config_block, settings
 from ..storage import boot_key, flash, media, nand
@@ -80,6 +80,7 @@ class Wish:
     beside: bool = False            # also start an nvmet guest, on a third cable
     capture: bool = False
     capture_bytes: int = 0      # of a file; 0: no limit
+    capture_keys: Path | None = None    # file for the secrets of TLS
     listens: bool = False           # the target, not the host, creates the sockets
     memory_mib: int = 1024
     cpus: int = 1
@@ -497,6 +498,8 @@ def configured(wish: Wish) -> Config:
         if is_given and not with_drive:
             raise EssdError(f"{option} is for a drive, not for --target {wish.target}")
     i2c_devices.check(wish.devices, level)
+    if wish.capture_keys is not None:
+        key_log.check(wish.capture, with_drive)
     check_sockets(wish)
     # The drive's files are checked before a build that takes minutes.
     key = drive_boot_key(wish) if with_drive else None
@@ -512,6 +515,8 @@ def configured(wish: Wish) -> Config:
     config = Config(wish.name, str(built.guest.path) if built.guest else "",
                     prepare.ensure_accel(built.guest) if built.guest else "tcg",
                     cables, switches=switches, capture_bytes=wish.capture_bytes)
+    if wish.capture_keys is not None:
+        config.capture_keys = str(key_log.create(wish.capture_keys))
     if found is not None:
         assert built.qemu is not None and built.firmware is not None
         drive = wish.binaries or Binaries(built.qemu, built.firmware)

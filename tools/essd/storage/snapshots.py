@@ -72,7 +72,7 @@ def host_qemu() -> str:
 def shape(config: Config) -> dict[str, Any]:
     """The configuration without the names and paths that a fork has of its own."""
     data = dataclasses.asdict(config)
-    del data["name"], data["snapshot"], data["capture_bytes"]
+    del data["name"], data["snapshot"], data["capture_bytes"], data["capture_keys"]
     for drive in data["drives"].values():
         del drive["flash"], drive["media"], drive["qemu"]
         if not drive["straps"]:
@@ -220,6 +220,7 @@ def forked(of: Path, facts: Facts, name: str, new: str) -> Instance:
                 boot_key.record(place, drive.boot_key)
         for link in config.links:
             link.capture = False
+        config.capture_keys = ""
         instance.start(config, bound=True)
         wait_resumed(instance)
         if is_replaced(of, facts):

@@ -41,6 +41,7 @@ class Wish:
     boot_key: Path | None = None
     lower_floor: bool = False
     host_kind: str = STOCK
+    capture_keys: Path | None = None
 
 
 def wanted(wish: Wish) -> tuple[Topology, str]:
@@ -84,7 +85,7 @@ def up(wish: Wish) -> None:
         raise EssdError(f"instance {name} is running already: stop it with "
                         f"{Instance(name).hint('down')}")
     instance = topology_setup.start(found, name, wish.new, wish.capture,
-                                    wish.capture_bytes, wish.lower_floor)
+                                    wish.capture_bytes, wish.lower_floor, wish.capture_keys)
     if show.is_quiet:
         return
     facts = instance.status()

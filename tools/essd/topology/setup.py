@@ -14,7 +14,7 @@ from ..build import native_build
 from ..instance.config import (BootKey, Config, Drive, End, Host, Link, NATIVE, Nand, Switch,
                                UML)
 from ..instance.instance import Instance
-from ..machine import i2c_devices, outside, straps
+from ..machine import i2c_devices, key_log, outside, straps
 from ..machine.outside import Outside
 from ..settings.block import Config as Settings
 from ..setup import native_hart, prepare, settings_cmd, setup
@@ -280,19 +280,25 @@ def wait_drives(instance: Instance) -> None:
 
 
 def start(topology: Topology, name: str, new: bool, capture: bool,
-          capture_bytes: int, lower_floor: bool = False) -> Instance:
+          capture_bytes: int, lower_floor: bool = False,
+          capture_keys: Path | None = None) -> Instance:
     """Start a topology and wait until its hosts can use its drives."""
     instance = Instance(name)
     need, there = need_mib(topology), cpu.memory_mib()
     if need > there:
         show.line(f"this topology takes about {need} MiB of memory, and this machine has "
                   f"{there} MiB left")
+    if capture_keys is not None:
+        key_log.check(capture or any(cable.capture for cable in topology.cables),
+                      bool(topology.drives))
     with claims.claimed(name, "essd up"):
         if new:
             forget_for(topology, name)
         with setup.half_made(name):
             config = configure(topology, name, capture, lower_floor)
         config.capture_bytes = capture_bytes
+        if capture_keys is not None:
+            config.capture_keys = str(key_log.create(capture_keys))
         for line in setup.array_lines(config):
             show.note(line)
         return start_configured(topology, instance, config)

@@ -76,6 +76,20 @@ static void test_uart_takes_what_a_log_writes(void **state)
     fake_mmio_done();
 }
 
+static void test_a_key_log_takes_lines_byte_by_byte(void **state)
+{
+    struct sysctl sysctl = {.base = BASE};
+
+    (void)state;
+    EXPECT({'r', BASE + 0x50, 0}, {'r', BASE + 0x50, 1});
+    assert_false(sysctl_key_log_is_open(&sysctl));
+    assert_true(sysctl_key_log_is_open(&sysctl));
+    EXPECT({'w', BASE + 0x54, 'A'}, {'w', BASE + 0x54, 'b'},
+           {'w', BASE + 0x54, '\n'});
+    sysctl_key_log_put(&sysctl, "Ab\n");
+    fake_mmio_done();
+}
+
 static void test_uart_reads_only_received_characters(void **state)
 {
     struct uart uart = {.base = BASE};

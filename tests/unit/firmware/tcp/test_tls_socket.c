@@ -25,6 +25,7 @@ enum {
     PLAIN = 0,     /* first byte */
     IS_DONE = 'D', /* second bytes of a handshake */
     IS_WRONG = 'F',
+    IS_COMPUTED = 'C', /* done after a shared secret was computed */
     GOES_ON = 'W',
 };
 
@@ -305,18 +306,43 @@ uint32_t tls_server_take(struct tls_server *server, const uint8_t *bytes,
     return 1;
 }
 
+static unsigned int logged_secrets;
+
+void tls_key_log_add(const struct tls_key_log *log,
+                     const struct tls_server *server)
+{
+    assert_ptr_equal(log->ctx, &logged_secrets);
+    assert_int_equal(server->state, TLS_SERVER_FINISHED);
+    logged_secrets++;
+}
+
+static void finish_handshake(struct tls_server *server)
+{
+    memcpy(server->identity.hostnqn, "host", 5);
+    server->hash = server->identity.hash = AUTH_SHA256;
+    server->key = psk;
+    server->state = TLS_SERVER_DONE;
+}
+
 bool tls_server_step(struct tls_server *server)
 {
+    if (server->state == TLS_SERVER_SHARED) {
+        server->state = TLS_SERVER_FINISHED;
+        return true;
+    }
+    if (server->state == TLS_SERVER_FINISHED) {
+        finish_handshake(server);
+        return true;
+    }
     if (server->state != TLS_SERVER_HELLO_1 || server->record_len < 2) {
         return false;
     }
     if (server->record[1] == IS_DONE) {
-        memcpy(server->identity.hostnqn, "host", 5);
-        server->hash = server->identity.hash = AUTH_SHA256;
-        server->key = psk;
-        server->state = TLS_SERVER_DONE;
+        finish_handshake(server);
     } else if (server->record[1] == IS_WRONG) {
         server->state = TLS_SERVER_FAILED;
+    } else if (server->record[1] == IS_COMPUTED) {
+        server->state = TLS_SERVER_SHARED;
     }
     return server->state != TLS_SERVER_HELLO_1;
 }
@@ -393,10 +419,11 @@ static int setup(void **state)
                                            .nvme = &plain,
                                            .commands_left = COMMANDS_LEFT,
                                            .crypto = &crypto,
-                                           .find_keys = find_keys};
+                                           .find_keys = find_keys,
+                                           .key_log.ctx = &logged_secrets};
 
     memset(engine, 0, sizeof(engine));
-    rejects = releases = 0;
+    rejects = releases = logged_secrets = 0;
     room = COMMANDS;
     key_contexts = 0;
     key_answer = TOE_OK;
@@ -523,6 +550,21 @@ static void test_a_connection_may_end_at_any_time(void **state)
     assert_int_equal(tls.used, 0);
     assert_int_equal(releases, 5);
     assert_int_equal(nvme->ended[0], 1);
+}
+
+static void test_secrets_are_logged_once_and_only_those_of_a_handshake(
+    void **state)
+{
+    (void)state;
+    peer_shakes(0, IS_WRONG);
+    peer_shakes(1, GOES_ON);
+    assert_int_equal(logged_secrets, 0);
+    peer_shakes(2, IS_COMPUTED);
+    assert_int_equal(tls.open_count, 1);
+    assert_int_equal(logged_secrets, 1);
+    for (uint32_t tid = 0; tid < 3; tid++) {
+        engine_ends(tid);
+    }
 }
 
 /* Whoever says nothing, or does not close, is ended. */

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 #include "firmware/crypto/aead.h"
 #include "lib/bytes.h"
-#include "nvmeof/tls/tls_server.h"
+#include "nvmeof/tls/tls_key_log.h"
 #include "tests/own_stack.h"
 
 static struct crypto arithmetic;
@@ -70,6 +71,7 @@ static struct {
     size_t len;
     uint8_t transcript[4096];
     size_t transcript_len;
+    uint8_t random[TLS_RANDOM_LEN];
     uint8_t exponent[32];
     struct tls_secret secret, from_client, from_server;
     struct tls_half receives, sends;
@@ -212,7 +214,7 @@ static void make_hello(enum flaw flaw)
     client.len = 0;
     add_bytes("\x01\0\0\0\x03", 5);
     add_u8(flaw == SSL_3 ? 0 : 3);
-    add_bytes(zeroes, 32);
+    add_bytes(client.random, sizeof(client.random));
     add_u8(32);
     add_bytes(zeroes, 32);
     add_u16(4);
@@ -287,6 +289,9 @@ static void begin_handshake(enum auth_hash hash)
     memset(&client, 0, sizeof(client));
     client.hash = hash;
     client.exponent[3] = 5;
+    for (uint8_t i = 0; i < sizeof(client.random); i++) {
+        client.random[i] = (uint8_t)(0xe1 - 7 * i);
+    }
     tls_server_start(&server, &config);
 }
 
@@ -400,6 +405,85 @@ static void test_a_handshake_gives_both_sides_the_same_secrets(void **state)
     expect_done();
     begin_finished(AUTH_SHA384);
     expect_done();
+}
+
+/* ---- The key log. */
+
+static struct {
+    bool is_open;
+    unsigned int asked, lines;
+    char text[4 * TLS_KEY_LOG_LINE];
+} kept;
+
+static bool keeps_log(void *ctx)
+{
+    (void)ctx;
+    kept.asked++;
+    return kept.is_open;
+}
+
+static void keep_line(void *ctx, const char *line)
+{
+    assert_ptr_equal(ctx, &kept);
+    assert_true(strlen(line) < TLS_KEY_LOG_LINE);
+    strcat(kept.text, line);
+    kept.lines++;
+}
+
+/* Whether the log has a line with this label and secret. */
+static bool has_line(const char *label, const struct tls_secret *secret)
+{
+    char line[TLS_KEY_LOG_LINE];
+    size_t len = (size_t)snprintf(line, sizeof(line), "%s ", label);
+
+    for (size_t i = 0; i < TLS_RANDOM_LEN; i++) {
+        len += (size_t)snprintf(line + len, sizeof(line) - len, "%02x",
+                                client.random[i]);
+    }
+    len += (size_t)snprintf(line + len, sizeof(line) - len, " ");
+    for (size_t i = 0; i < mac_len(); i++) {
+        len += (size_t)snprintf(line + len, sizeof(line) - len, "%02x",
+                                secret->bytes[i]);
+    }
+    (void)snprintf(line + len, sizeof(line) - len, "\n");
+    return strstr(kept.text, line) != NULL;
+}
+
+static void test_an_open_key_log_gets_the_four_secrets_of_a_handshake(
+    void **state)
+{
+    static const enum auth_hash hashes[] = {AUTH_SHA256, AUTH_SHA384};
+    const struct tls_key_log log = {keeps_log, keep_line, &kept};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(hashes); i++) {
+        memset(&kept, 0, sizeof(kept));
+        kept.is_open = true;
+        begin_finished(hashes[i]);
+        tls_key_log_add(&log, &server);
+        expect_done();
+        assert_int_equal(kept.lines, 4);
+        assert_true(
+            has_line("CLIENT_HANDSHAKE_TRAFFIC_SECRET", &client.from_client));
+        assert_true(
+            has_line("SERVER_HANDSHAKE_TRAFFIC_SECRET", &client.from_server));
+        assert_true(has_line("CLIENT_TRAFFIC_SECRET_0", &server.from_client));
+        assert_true(has_line("SERVER_TRAFFIC_SECRET_0", &server.from_server));
+    }
+}
+
+static void test_a_key_log_that_nobody_keeps_gets_nothing(void **state)
+{
+    const struct tls_key_log closed = {keeps_log, keep_line, &kept};
+    const struct tls_key_log none = {NULL, NULL, NULL};
+
+    (void)state;
+    memset(&kept, 0, sizeof(kept));
+    begin_finished(AUTH_SHA256);
+    tls_key_log_add(&closed, &server);
+    tls_key_log_add(&none, &server);
+    assert_int_equal(kept.asked, 1);
+    assert_int_equal(kept.lines, 0);
 }
 
 static void test_a_hello_may_come_in_pieces_and_in_records(void **state)

@@ -101,6 +101,10 @@ def up(name: NewName = chosen.DEFAULT,
        capture_size: Annotated[str, typer.Option(
            "--capture-size", metavar="SIZE", help="With --capture: when a file has this "
            "size, a new one begins, and the last 4 are kept; 0: no limit.")] = "64M",
+       capture_keys: Annotated[Path | None, typer.Option(
+           "--capture-keys", metavar="FILE", help="With --capture: write the secrets of the "
+           "drives' TLS connections to this file, so that tshark can decrypt them (see "
+           "docs/captures.md).  Default: no drive gives a secret away.")] = None,
        target: Annotated[str, typer.Option(
            help="NVMe-oF target that the host uses: drive, or nvmet (a Linux guest "
                 "with the kernel's own target, for comparison).")] = "drive",
@@ -157,7 +161,7 @@ def up(name: NewName = chosen.DEFAULT,
         topology_cmd.up(topology_cmd.Wish(name, topology, drives, new, capture,
                                           capture_bytes, size, mtu, cpus, host, hosts, nand,
                                           block, pins, devices, boot_key,
-                                          lower_floor, host_kind))
+                                          lower_floor, host_kind, capture_keys))
         return
     from ...base import claims
     from ...machine import outside
@@ -178,7 +182,7 @@ def up(name: NewName = chosen.DEFAULT,
                       target=target,
                       namespaces=namespaces, capture=capture, capture_bytes=capture_bytes,
                       cpus=cpus, lower_floor=lower_floor, host_kind=host_kind,
-                      link=link)
+                      link=link, capture_keys=capture_keys)
     with claims.claimed(name, "essd up"):
         config = setup.made(wish, config_file, new)
         for line in setup.array_lines(config):
