@@ -136,6 +136,7 @@ static void attach_nvme(struct tls_socket *socket, struct tls_conn *conn)
         return;
     }
     socket->counters[TLS_COUNT_HANDSHAKES]++;
+    conn->peer.is_behind_tls = true;
     conn->nvme = nvme_tcp_asked(tcp, conn->tid, &conn->peer);
     if (conn->nvme == NVME_TCP_NONE) {
         tls_conn_end(socket, conn);

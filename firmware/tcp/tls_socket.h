@@ -19,10 +19,10 @@
 #include "nvmeof/tls/tls_server.h"
 
 enum {
-    TLS_OPEN_MAX = 64,    /* connections with a finished handshake */
-    TLS_HANDSHAKES = 8,   /* at once */
-    TLS_WAITING_MAX = 32, /* whose first byte has not come */
-    TLS_ENDING_MAX = 24,  /* refused ones that wait for their peers' FIN */
+    TLS_OPEN_MAX = NVME_TCP_TLS_MAX, /* with a finished handshake */
+    TLS_HANDSHAKES = 8,              /* at once */
+    TLS_WAITING_MAX = 32,            /* whose first byte has not come */
+    TLS_ENDING_MAX = 24, /* refused ones that wait for their peers' FIN */
     /* Those that the engine has not opened yet, whose peers may have forged
      * their addresses: as many as it has, so that the engine decides which of
      * them makes room. */

@@ -124,6 +124,9 @@ struct nvmf_transport {
     /* Most queue pairs that it can have, if that is fewer than the target's;
      * otherwise 0. */
     uint16_t max_qpairs;
+    /* The transport of which this one is a part with a limit of its own: its
+     * queue pairs count there, too.  NULL: none. */
+    const struct nvmf_transport *within;
 
     /**
      * Whether the host with this NQN may have the queue pair: the peer may have

@@ -271,6 +271,7 @@ static void queue_init(struct nvme_tcp_queue *queue, uint32_t id,
     queue->id = id;
     queue->qpair_state = TCP_QPAIR_NONE;
     queue->qid = 0;
+    queue->is_behind_tls = peer->is_behind_tls;
     queue->is_connected = false;
     queue->has_flow_control = true;
     queue->has_close = false;
@@ -335,7 +336,9 @@ static bool qpair_reserve(struct nvme_tcp_queue *queue)
 {
     struct nvme_tcp *tcp = queue->tcp;
     uint8_t laddr = queue->event.laddr;
-    struct nvmf_qpair_params params = {.transport = &tcp->transport};
+    struct nvmf_qpair_params params = {
+        .transport = queue->is_behind_tls ? &tcp->behind_tls : &tcp->transport,
+    };
     uint16_t other;
 
     if (laddr < NVMF_MAX_ADDRESSES) {
@@ -533,6 +536,9 @@ void nvme_tcp_init(struct nvme_tcp *tcp, const struct nvme_tcp_config *config)
                 .drained = queue_drained,
             },
     };
+    tcp->behind_tls = tcp->transport;
+    tcp->behind_tls.within = &tcp->transport;
+    tcp->behind_tls.max_qpairs = NVME_TCP_TLS_MAX;
     if (tcp->config.trace == NULL) {
         tcp->config.trace = &trace_off;
     }

@@ -137,6 +137,7 @@ void nvme_tcp_serve(struct nvme_tcp *tcp, bool is_on);
 struct nvme_tcp_peer {
     uint8_t host[NVMF_ADDRESS_LEN];
     uint8_t laddr; /* index of the local address; others have PORTID 0 */
+    bool is_behind_tls;
 };
 
 enum { NVME_TCP_NONE = NVME_TCP_QUEUES }; /* no connection */

@@ -7,6 +7,7 @@
 
 enum {
     NVME_TCP_OPEN_MAX = 256, /* each with one NVMe queue */
+    NVME_TCP_TLS_MAX = 64,   /* of these, behind TLS */
     /* Handshakes, whose peers may have forged their addresses, have places of
      * their own.  Connections that are being ended use them, too. */
     NVME_TCP_HANDSHAKES = 64,

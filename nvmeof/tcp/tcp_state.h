@@ -102,11 +102,12 @@ struct nvme_tcp_reader {
 
 struct nvme_tcp_queue {
     struct nvme_tcp *tcp;
-    uint32_t id;                  /* of the connection */
-    uint8_t state;                /* enum nvme_tcp_queue_state */
-    uint8_t qpair_state;          /* enum nvme_tcp_qpair_state */
-    uint16_t number;              /* the target's number of the queue pair */
-    uint16_t qid;                 /* NVMe queue identifier; 0 before Connect */
+    uint32_t id;         /* of the connection */
+    uint8_t state;       /* enum nvme_tcp_queue_state */
+    uint8_t qpair_state; /* enum nvme_tcp_qpair_state */
+    uint16_t number;     /* the target's number of the queue pair */
+    uint16_t qid;        /* NVMe queue identifier; 0 before Connect */
+    bool is_behind_tls;
     bool is_connected;            /* Connect was accepted */
     bool has_flow_control;        /* of the SQ */
     bool needs_step;              /* it is in the list tcp->step_first */
@@ -155,6 +156,7 @@ struct nvme_tcp_queue {
 struct nvme_tcp {
     struct nvme_tcp_config config;
     struct nvmf_transport transport;
+    struct nvmf_transport behind_tls; /* a part of it */
     uint64_t now_us;
     uint64_t watch_us; /* next check; 0: nothing to check */
     bool is_on;

@@ -293,8 +293,15 @@ void ctrl_detach(struct nvmf_target *target, uint8_t index, uint16_t qid)
     }
 }
 
-uint32_t ctrl_queues_left(const struct nvmf_target *target,
-                          const struct nvmf_transport *transport)
+static bool is_within(const struct nvmf_transport *part,
+                      const struct nvmf_transport *whole)
+{
+    return part == whole || (part != NULL && part->within == whole);
+}
+
+/* As ctrl_queues_left(), without the limit of what it is a part of. */
+static uint32_t own_queues_left(const struct nvmf_target *target,
+                                const struct nvmf_transport *transport)
 {
     uint32_t taken = 0;
 
@@ -303,17 +310,27 @@ uint32_t ctrl_queues_left(const struct nvmf_target *target,
     }
     for (unsigned int i = 0; i < NVMF_MAX_QPAIRS; i++) {
         taken += target->qpair[i].state != QPAIR_FREE &&
-                 target->qpair[i].transport == transport &&
+                 is_within(target->qpair[i].transport, transport) &&
                  (!target->qpair[i].is_listed ||
                   qpair_borrows(target, &target->qpair[i]));
     }
     for (unsigned int i = 0; i < NVMF_MAX_HOSTS; i++) {
         if (target->ctrl[i].promised != 0 &&
-            target->ctrl[i].transport == transport) {
+            is_within(target->ctrl[i].transport, transport)) {
             taken += target->ctrl[i].promised;
         }
     }
     return taken < transport->max_qpairs ? transport->max_qpairs - taken : 0;
+}
+
+uint32_t ctrl_queues_left(const struct nvmf_target *target,
+                          const struct nvmf_transport *transport)
+{
+    uint32_t left = own_queues_left(target, transport);
+
+    return transport->within == NULL
+               ? left
+               : MIN(left, own_queues_left(target, transport->within));
 }
 
 /*

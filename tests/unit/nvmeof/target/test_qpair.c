@@ -376,6 +376,29 @@ static void test_what_is_borrowed_is_not_granted_to_others(void **state)
     assert_int_equal(number_of_queues(fake, second, 16), 5);
 }
 
+/* A part of a transport has a limit of its own, and counts in that of the
+ * whole. */
+static void test_a_part_of_a_transport_has_its_own_limit(void **state)
+{
+    struct fake *fake = *state;
+    struct nvmf_transport part;
+    uint16_t inside, outside;
+
+    fake->transport.max_qpairs = 3 + 8 + 3;
+    part = fake->transport;
+    part.within = &fake->transport;
+    part.max_qpairs = 2 + 8;
+    outside = fake_host(fake, 0);
+    inside = fake_host(fake, 0);
+    fake->target->qpair[inside].transport = &part;
+    fake->target->ctrl[fake->target->qpair[inside].ctrl].transport = &part;
+    assert_int_equal(number_of_queues(fake, inside, 16), 9);
+    assert_int_equal(number_of_queues(fake, outside, 16), 3);
+    assert_int_equal(number_of_queues(fake, inside, 16), 9);
+    fake->transport.max_qpairs = 2 + 3 + 4;
+    assert_int_equal(number_of_queues(fake, inside, 16), 4);
+}
+
 static void test_grants_shrink_with_the_budget(void **state)
 {
     struct fake *fake = *state;

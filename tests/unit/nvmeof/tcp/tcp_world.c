@@ -493,6 +493,7 @@ static void take_event(struct world *w, const struct world_event *event)
 
     if (event->kind == EVENT_ASKED) {
         peer.host[15] = (uint8_t)event->value;
+        peer.is_behind_tls = w->is_behind_tls;
         number = nvme_tcp_asked(w->tcp, event->id, &peer);
         if (number != NVME_TCP_NONE) {
             conn_of(w, event->id)->conn = number;

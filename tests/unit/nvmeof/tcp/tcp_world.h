@@ -91,6 +91,7 @@ struct world {
     unsigned int frames, lost;
     unsigned int busy;  /* calls of the socket that fail before one succeeds */
     uint8_t hosts;      /* addresses of the peers that follow */
+    bool is_behind_tls; /* they are */
     unsigned int sends; /* calls of send() that succeeded */
     uint32_t turn_bytes, turn_most; /* given to the socket in a turn */
     unsigned int forged;            /* SYNs by world_forge_syn() */

@@ -1129,47 +1129,67 @@ static void test_connect_takes_no_shared_buffer(void **state)
     assert_int_equal(take_response(w, &link).status, 0);
 }
 
-/* Each host asks for as many I/O queues as it may have. */
-static void test_granted_queues_have_connections(void **state)
+/* A host asks for 16 I/O queues, and connects those that it may have.
+ * @return its connections; 0: the drive is busy */
+static unsigned int connect_all_queues(struct world *w)
 {
     enum { ASKED = 16, SHALLOW = 16 };
-    struct world *w = *state;
     struct nvme_sqe sqe =
         fake_admin(ADMIN_SET_FEATURES, 0, 7, (ASKED - 1) << 16 | (ASKED - 1));
-    uint8_t bytes[CONNECT_DATA_LEN];
-    struct connect_data data;
-    unsigned int connections = 0;
-    uint16_t status = 0;
+    struct link admin = open_link(w, 0);
+    struct nvme_cqe cqe = connect_queue(w, &admin, 0, 0xffff, true);
+    uint16_t cntlid = (uint16_t)cqe.dw0;
+    uint16_t granted;
 
-    w->fake->target->config.max_io_queues = ASKED;
-    while (status == 0) {
-        struct link admin = open_link(w, 0);
-        struct nvme_cqe cqe = connect_queue(w, &admin, 0, 0xffff, true);
-        uint16_t cntlid = (uint16_t)cqe.dw0;
-        uint16_t granted;
-
-        status = cqe.status;
-        if (status != 0) {
-            break;
-        }
-        enable_ctrl(w, &admin);
-        cqe = exec_command(w, &admin, sqe);
-        assert_int_equal(cqe.status, 0);
-        granted = (uint16_t)((cqe.dw0 & 0xffff) + 1);
-        for (uint16_t qid = 1; qid <= granted; qid++) {
-            struct link io = open_link(w, 0);
-            struct nvme_sqe connect = connect_sqe(qid, SHALLOW, true);
-
-            fake_connect_data(&data, cntlid, FAKE_SUBNQN);
-            connect_data_emit(bytes, &data);
-            send_capsule(w, &io, &connect, bytes, sizeof(bytes));
-            assert_int_equal(take_response(w, &io).status, 0);
-        }
-        connections += 1u + granted;
-        w->hosts++;
+    if (cqe.status != 0) {
+        assert_int_equal(cqe.status & 0x7ff, NVME_SC_CONNECT_BUSY);
+        return 0;
     }
-    assert_int_equal(status & 0x7ff, NVME_SC_CONNECT_BUSY);
+    w->fake->target->config.max_io_queues = ASKED;
+    enable_ctrl(w, &admin);
+    cqe = exec_command(w, &admin, sqe);
+    assert_int_equal(cqe.status, 0);
+    granted = (uint16_t)((cqe.dw0 & 0xffff) + 1);
+    for (uint16_t qid = 1; qid <= granted; qid++) {
+        struct link io = open_link(w, 0);
+        struct nvme_sqe connect = connect_sqe(qid, SHALLOW, true);
+        uint8_t bytes[CONNECT_DATA_LEN];
+        struct connect_data data;
+
+        fake_connect_data(&data, cntlid, FAKE_SUBNQN);
+        connect_data_emit(bytes, &data);
+        send_capsule(w, &io, &connect, bytes, sizeof(bytes));
+        assert_int_equal(take_response(w, &io).status, 0);
+    }
+    w->hosts++;
+    return 1u + granted;
+}
+
+static void test_granted_queues_have_connections(void **state)
+{
+    struct world *w = *state;
+    unsigned int connections = 0;
+    unsigned int more;
+
+    while ((more = connect_all_queues(w)) != 0) {
+        connections += more;
+    }
     assert_int_equal(connections, NVME_TCP_OPEN_MAX - 1);
+}
+
+/* There are fewer connections behind TLS, which the others do not use up. */
+static void test_granted_queues_have_connections_behind_tls(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(connect_all_queues(w), 17);
+    w->is_behind_tls = true;
+    assert_int_equal(connect_all_queues(w), 17);
+    assert_int_equal(connect_all_queues(w), 17);
+    assert_int_equal(connect_all_queues(w), 17);
+    assert_int_equal(connect_all_queues(w), NVME_TCP_TLS_MAX - 3 * 17);
+    w->is_behind_tls = false;
+    assert_int_equal(connect_all_queues(w), 17);
 }
 
 /* ---- Discovery controllers, whose hosts have proven no identity. */
