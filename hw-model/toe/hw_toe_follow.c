@@ -159,7 +159,8 @@ void hw_toe_follow_send(struct hw_toe *toe, struct hw_toe_conn *conn,
 {
     struct pdu_follow *stream = &hw_toe_follow_of(toe, conn)->stream;
 
-    if (!stream->fills ||
+    /* A record of another type has no part of a PDU. */
+    if (!stream->fills || send->record != 0 ||
         (!stream->has_header_digest && !stream->has_data_digest)) {
         return;
     }

@@ -2244,6 +2244,36 @@ static void test_toe_sends_a_record_again_as_it_was(void **state)
     free(same);
 }
 
+/* A KeyUpdate between the parts of a PDU is no part of it: digests stay where
+ * they belong. */
+static void test_toe_fills_in_digests_around_a_record_without_data(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid = connect_for_pdus(bed);
+    const uint8_t *pdu = dram_at(bed, BUFFER);
+    uint8_t *cmd;
+
+    assert_int_equal(run_follow(bed, tid, IC_LEN, TOE_FOLLOW_HEADER_DIGEST),
+                     TOE_OK);
+    assert_int_equal(run_key(bed, tid, tls_key[0], 0, 0), TOE_OK);
+    memset(dram_at(bed, BUFFER), 0, 40);
+    memcpy(dram_at(bed, BUFFER), "\x05\x01\x18\x00\x1c", 5);
+    memcpy(dram_at(bed, BUFFER + 32), "\x18\0\0\1", 5);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE + BUFFER, 26),
+        TOE_OK);
+    cmd = command_begin(bed, TOE_CMD_SEND, tid);
+    put_le64(cmd + TOE_CMD_ADDR, TEST_DRAM_BASE + BUFFER + 32);
+    put_le32(cmd + TOE_CMD_LENGTH, 5);
+    cmd[TOE_SEND_RECORD] = RECORD_HANDSHAKE;
+    assert_int_equal(command_post(bed, cmd), TOE_OK);
+    assert_memory_equal(dram_at(bed, BUFFER + 32), "\x18\0\0\1", 5);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE + BUFFER + 26, 2),
+        TOE_OK);
+    assert_int_equal(get_le32(pdu + 24), crc32c_update(0, pdu, 24));
+}
+
 /* Whether there is a key of run_key(), with which the round keys of AES begin,
  * or its vector. */
 static bool has_key(const void *memory, size_t len)
