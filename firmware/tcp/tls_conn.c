@@ -248,7 +248,8 @@ static void take_alert(struct tls_socket *socket, struct tls_conn *conn,
     uint8_t what = conn->plain_ring[(conn->delivered + 1) % NVME_TCP_RING_LEN];
 
     if (len != TLS_ALERT_LEN) {
-        tls_conn_refuse(socket, conn, TLS_ALERT_DECODE);
+        tls_conn_refuse(socket, conn,
+                        len == 0 ? TLS_ALERT_UNEXPECTED : TLS_ALERT_DECODE);
         return;
     }
     if (what != TLS_ALERT_CLOSE) {

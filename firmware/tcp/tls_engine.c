@@ -119,10 +119,11 @@ bool tls_engine_say(struct tls_socket *socket, struct tls_conn *conn,
     return true;
 }
 
-/* The peer's next key: the engine waits for it. */
+/* The peer's next key: the engine waits for it.  After CLOSE it takes none, and
+ * what comes does not count. */
 static bool give_key(struct tls_socket *socket, struct tls_conn *conn)
 {
-    if (conn->has_ended || conn->wants_abort) {
+    if (conn->has_ended || conn->wants_abort || conn->was_closed) {
         return false;
     }
     if (!has_room(socket, 1)) {
@@ -177,7 +178,9 @@ static void take_alert(struct tls_socket *socket, struct tls_conn *conn,
                        const struct toe_entry *entry)
 {
     if (entry->value != TLS_ALERT_LEN) {
-        tls_conn_refuse(socket, conn, TLS_ALERT_DECODE);
+        tls_conn_refuse(socket, conn,
+                        entry->value == 0 ? TLS_ALERT_UNEXPECTED
+                                          : TLS_ALERT_DECODE);
         return;
     }
     if ((uint8_t)(entry->cookie >> 8) != TLS_ALERT_CLOSE) {

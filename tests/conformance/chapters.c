@@ -92,6 +92,7 @@
     X(nvme_tcp_life) \
     X(nvme_tcp_hostile) \
     X(tls_handshake) \
+    X(tls_attack) \
     X(tls_record) \
     X(tls_many)
 /* clang-format on */

@@ -491,6 +491,16 @@ void tls_peer_send(struct tls_peer *peer, const void *data, size_t len)
     }
 }
 
+/* @param data  a record of the drive that has no data */
+static void check_update(struct tls_peer *peer, uint8_t type,
+                         const uint8_t *data, uint32_t len)
+{
+    conf_equal(peer->conf, "type of a record", type, TLS_PEER_HANDSHAKE);
+    conf_equal(peer->conf, "length of KeyUpdate", len, 5);
+    conf_same(peer->conf, "KeyUpdate", data, "\x18\0\0\1\0", 5);
+    maths_update(&peer->receives, peer->is_384, peer->from_server);
+}
+
 /* Another record of data behind what has not been taken. */
 static void more_plain(struct tls_peer *peer)
 {
@@ -500,6 +510,11 @@ static void more_plain(struct tls_peer *peer)
 
     if (type == TLS_PEER_ALERT) {
         conf_fail(peer->conf, "alert %u of the drive", data[1]);
+    }
+    if (peer->takes_updates && type == TLS_PEER_HANDSHAKE) {
+        check_update(peer, type, data, len);
+        peer->updates++;
+        return;
     }
     conf_equal(peer->conf, "type of a record", type, TLS_PEER_DATA);
     if (peer->plain_taken != 0) {
@@ -527,10 +542,7 @@ void tls_peer_take_update(struct tls_peer *peer)
     uint32_t len;
     const uint8_t *data = record_take(peer, &type, &len);
 
-    conf_equal(peer->conf, "type of a record", type, TLS_PEER_HANDSHAKE);
-    conf_equal(peer->conf, "length of KeyUpdate", len, 5);
-    conf_same(peer->conf, "KeyUpdate", data, "\x18\0\0\1\0", 5);
-    maths_update(&peer->receives, peer->is_384, peer->from_server);
+    check_update(peer, type, data, len);
 }
 
 void tls_peer_refused(struct tls_peer *peer, uint8_t alert)

@@ -72,7 +72,9 @@ struct tls_peer {
     uint8_t from_client[MATHS_HASH], from_server[MATHS_HASH];
     bool has_keys; /* the drive's records are encrypted */
     struct maths_key sends, receives;
-    uint8_t *plain; /* what was received */
+    bool takes_updates;   /* KeyUpdates of the drive may come before data */
+    unsigned int updates; /* that have come so */
+    uint8_t *plain;       /* what was received */
     uint32_t plain_len, plain_taken;
 };
 
