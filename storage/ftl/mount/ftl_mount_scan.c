@@ -180,7 +180,7 @@ static bool is_better(struct ftl *ftl, uint32_t entry, uint32_t place,
                       const struct ftl_system *system)
 {
     uint32_t other = ftl_entry_place(ftl->map[entry]);
-    bool is_own, other_is_own;
+    bool doubts, doubts_other, is_own, other_is_own;
 
     if (ftl_mount_is_unconfirmed(ftl, entry)) {
         return other == place || system->row > ftl->mount.checkpoint_row;
@@ -194,9 +194,12 @@ static bool is_better(struct ftl *ftl, uint32_t entry, uint32_t place,
     if (other == FTL_NOWHERE) {
         return true;
     }
-    if (is_doubtful(ftl, place) != is_doubtful(ftl, other)) {
-        ftl->mount.has_doubted = true;
-        return is_doubtful(ftl, other);
+    doubts = is_doubtful(ftl, place);
+    doubts_other = is_doubtful(ftl, other);
+    /* If both are doubtful, only one may be when failed planes are known. */
+    ftl->mount.has_doubted |= doubts || doubts_other;
+    if (doubts != doubts_other) {
+        return doubts_other;
     }
     is_own = superblock_of(ftl, place)->is_own;
     other_is_own = superblock_of(ftl, other)->is_own;

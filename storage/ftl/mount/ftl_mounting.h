@@ -54,8 +54,8 @@ struct ftl_mount {
     bool needs_marker;        /* another marker is to be programmed */
     bool has_settled;         /* SETTLE: all copies are on flash */
     bool has_dropped;         /* the phase DROP has begun */
-    bool has_doubted; /* of two copies, the scan has taken one because the other
-                       * one may be half erased, or cannot be read */
+    bool has_doubted; /* of two copies that the scan has compared, one or both
+                       * may be half erased, or cannot be read */
     bool prefers_originals; /* to half erased superblocks' copies, for space */
     uint64_t settle_row;    /* SETTLE: rows with larger numbers may be torn */
     uint64_t *versions;     /* of each entry of the map, and attempts */

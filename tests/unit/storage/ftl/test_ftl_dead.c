@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "storage/ftl/state.h"
+#include "storage/ftl/base/ftl_findings.h"
+#include "storage/ftl/ops/ops.h"
 #include "storage/ftl/space/space.h"
 #include "tests/unit/storage/ftl/ftl_faults.h"
 
@@ -548,13 +550,20 @@ static void test_a_die_dies_in_the_scan_after_units_could_not_be_read(
 
 enum { ERASURES = 12 };
 
-/* How many blocks of a superblock are erased. */
-static unsigned int count_erased(const struct bed *bed, uint32_t superblock)
+/* How many dies have erased their block of a superblock.  Dies whose planes
+ * have failed do not count. */
+static unsigned int count_erased(const struct bed *bed, uint32_t superblock,
+                                 unsigned int *dies)
 {
     unsigned int count = 0;
 
-    for (unsigned int die = 0; die < small.geometry.dies; die++) {
-        count += nand_array_block(bed->array, 0, die, 0, superblock)->next == 0;
+    *dies = 0;
+    for (unsigned int die = 0; die < bed->config.geometry.dies; die++) {
+        if ((ftl_good_planes(bed->ftl, superblock, die) & BIT(0)) != 0) {
+            ++*dies;
+            count +=
+                nand_array_block(bed->array, 0, die, 0, superblock)->next == 0;
+        }
     }
     return count;
 }
@@ -568,9 +577,10 @@ static bool is_unit_unprotected(const struct ftl *ftl, uint32_t unit)
     for (unsigned int i = 0; i < FTL_ACCUMULATORS; i++) {
         const struct ftl_accumulator *sum = &ftl->parity.accumulators[i];
 
-        is_open |= sum->is_used && place != FTL_NOWHERE &&
-                   ftl_place_row(&ftl->layout, place) / small.geometry.dies ==
-                       sum->stripe;
+        is_open |=
+            sum->is_used && place != FTL_NOWHERE &&
+            ftl_place_row(&ftl->layout, place) / ftl->layout.geometry.dies ==
+                sum->stripe;
     }
     return is_open;
 }
@@ -604,29 +614,37 @@ static void cut_erasure(struct bed *bed)
 {
     uint32_t victim = bed->ftl->collection.victim;
     unsigned int *cuts = bed->ctx;
-    unsigned int erased;
+    unsigned int erased, dies;
 
     if (*cuts == ERASURES || victim == FTL_NOWHERE ||
         bed->ftl->superblocks[victim].state != FTL_SUPERBLOCK_ERASING) {
         return;
     }
-    erased = count_erased(bed, victim);
-    if (erased != 0 && erased != small.geometry.dies) {
+    erased = count_erased(bed, victim, &dies);
+    if (erased != 0 && erased != dies) {
         ++*cuts;
-        for (unsigned int die = 0; die < small.geometry.dies; die++) {
+        for (unsigned int die = 0; die < bed->config.geometry.dies; die++) {
             survive_death_before_erasures(bed, die);
         }
     }
 }
 
 /* Fill a medium and erase superblocks; after each event, `cut` may cut one of
- * their erasures, which it counts. */
-static void erase_with(const struct bed_config *config,
+ * their erasures, which it counts.
+ * @param failed  planes of the last die that have failed before in all blocks
+ */
+static void erase_with(const struct bed_config *config, uint8_t failed,
                        void (*cut)(struct bed *bed))
 {
     struct bed *bed = bed_new(config);
     unsigned int cuts = 0;
 
+    for (uint32_t i = 0; i < config->geometry.blocks; i++) {
+        ftl_health_note_failure(bed->ftl, i, config->geometry.dies - 1U,
+                                failed);
+    }
+    bed->ftl->has_work = true;
+    bed_settle(bed);
     fill_medium(bed);
     bed_settle(bed);
     bed->ctx = &cuts;
@@ -653,7 +671,7 @@ static void test_of_a_half_erased_superblock_the_copies_count(void **state)
         struct bed_config config = small;
 
         config.checkpoint_superblocks = i == 0 ? 0 : 6;
-        erase_with(&config, cut_erasure);
+        erase_with(&config, 0, cut_erasure);
     }
 }
 
@@ -678,10 +696,11 @@ static void tear_erasure(struct bed *bed)
 {
     uint32_t victim = bed->ftl->collection.victim;
     unsigned int *cuts = bed->ctx;
+    unsigned int dies;
 
     if (*cuts < ERASURES && victim != FTL_NOWHERE &&
         bed->ftl->superblocks[victim].state == FTL_SUPERBLOCK_ERASING &&
-        count_erased(bed, victim) == 0 && is_torn(bed, victim)) {
+        count_erased(bed, victim, &dies) == 0 && is_torn(bed, victim)) {
         ++*cuts;
         for (unsigned int die = 0; die < small.geometry.dies; die++) {
             survive_death_before_erasures(bed, die);
@@ -699,8 +718,65 @@ static void test_of_a_superblock_that_is_erased_in_a_plane_the_copies_count(
 
         config.checkpoint_superblocks = i % 2 == 0 ? 0 : 6;
         config.is_untimed = i >= 2;
-        erase_with(&config, tear_erasure);
+        erase_with(&config, 0, tear_erasure);
     }
+}
+
+/* Whether some dies have lost all of a superblock to an erasure, and others
+ * nothing, if the power is cut now.  Dies that have failed do not count. */
+static bool is_erased_in_whole_dies(const struct bed *bed, uint32_t superblock)
+{
+    struct bed *cut = bed_cut(bed, bed->events);
+    unsigned int whole = 0, parts = 0, intact = 0;
+
+    bed_start_mount(cut);
+    while (cut->ftl->mount.phase == FTL_MOUNT_PROBE) {
+        assert_true(bed_step(cut));
+    }
+    for (unsigned int die = 0; die < bed->config.geometry.dies; die++) {
+        uint8_t good = ftl_good_planes(bed->ftl, superblock, die);
+        uint8_t gone = ftl_mount_gone_planes(cut->ftl, superblock, die) & good;
+
+        whole += good != 0 && gone == good;
+        parts += gone != 0 && gone != good;
+        intact += good != 0 && gone == 0;
+    }
+    bed_free(cut);
+    return whole != 0 && parts == 0 && intact != 0;
+}
+
+/* Cut an erasure between two dies. */
+static void cut_between_dies(struct bed *bed)
+{
+    uint32_t victim = bed->ftl->collection.victim;
+    unsigned int *cuts = bed->ctx;
+
+    if (*cuts < ERASURES && victim != FTL_NOWHERE &&
+        bed->ftl->superblocks[victim].state == FTL_SUPERBLOCK_ERASING &&
+        is_erased_in_whole_dies(bed, victim)) {
+        *cuts = ERASURES;
+        for (unsigned int die = 0; die < bed->config.geometry.dies; die++) {
+            survive_death_before_erasures(bed, die);
+        }
+    }
+}
+
+/*
+ * A die has failed in all blocks, so all superblocks look half erased until the
+ * mount reads which planes have failed.  Then it must begin again: the copies
+ * count, because only the originals are in a superblock that is half erased.
+ */
+static void test_copies_count_although_their_superblock_looks_half_erased(
+    void **state)
+{
+    struct bed_config config = small;
+
+    (void)state;
+    config.geometry.dies = 6;
+    config.checkpoint_superblocks = 0;
+    config.is_untimed = true;
+    config.seed = 2; /* No factory mark is where the copies are. */
+    erase_with(&config, 0xf, cut_between_dies);
 }
 
 /* ---- A trim page that the scan has found, and that cannot be read then. */
