@@ -15,6 +15,7 @@
  */
 #include "storage/ftl/background/background.h"
 #include "storage/ftl/base/ftl_findings.h"
+#include "storage/ftl/base/ftl_phases.h"
 #include "storage/ftl/base/ftl_trace.h"
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/ops/ops.h"
@@ -262,6 +263,31 @@ static bool complete_stripe(struct ftl *ftl)
     return any;
 }
 
+/*
+ * Whether a program has failed where the mount has put its copies, so that some
+ * stripe of them may have no parity.  Then the mount begins again and copies
+ * the originals once more before it erases any of them: otherwise a die that
+ * dies next would take the only copy of contents that parity has protected so
+ * far, and older contents would count.  Without space for other copies, the
+ * originals are erased nevertheless.
+ */
+static bool must_copy_again(const struct ftl *ftl)
+{
+    uint32_t own = 0;
+    bool has_failed = false;
+
+    if (ftl->state != FTL_MOUNTING || ftl->mount.phase != FTL_MOUNT_CLEAR ||
+        !ftl_makes_parity(ftl)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        own += ftl->superblocks[i].is_own;
+        has_failed |=
+            ftl->superblocks[i].is_own && ftl->superblocks[i].has_failed_row;
+    }
+    return has_failed && ftl->free_superblocks >= own;
+}
+
 /* The victim has been read to its end. */
 static bool finish_victim(struct ftl *ftl)
 {
@@ -293,6 +319,10 @@ static bool finish_victim(struct ftl *ftl)
         }
         if (needs_stripe(ftl)) {
             return complete_stripe(ftl);
+        }
+        if (must_copy_again(ftl)) {
+            ftl->mount.is_in_vain = true;
+            return true;
         }
         ftl_superblock_erase(ftl, collection->victim,
                              (enum ftl_cause)collection->cause);

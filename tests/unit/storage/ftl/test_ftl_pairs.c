@@ -4,7 +4,8 @@
  * switched off, uses it again, and lets two or three faults happen: power cuts,
  * with capacitors or without, resets, failing programs and erasures, dying
  * dies, lost words, a full disk, damaged units, unreadable planes, mounts that
- * are cut.  After each start, the oracle checks every unit.
+ * are cut, and failures of what a mount itself programs and erases.  After each
+ * start, the oracle checks every unit.
  *
  * The oracle knows what parity can rebuild: one loss in a stripe that was
  * complete.  Such units must be right.  Beyond it, a read may fail, but must
@@ -16,7 +17,9 @@
  * Otherwise, all pairs of faults of small shapes are run (FTL_SHAPES of them,
  * with FTL_POSITIONS positions of each fault),
  * and FTL_RUNS random ones, from number FTL_FIRST on; and FTL_FULL_RUNS of
- * arrays whose capacity is in use.
+ * arrays whose capacity is in use.  FTL_MOUNT_SHAPES and FTL_MOUNT_RUNS are the
+ * same numbers for runs in which a program or an erasure of a mount fails; with
+ * FTL_MOUNT_STRIDE, N, of the small shapes' pairs only every Nth is run.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -43,6 +46,7 @@ enum {
     REFUSALS = 12,       /* requests that a full disk refuses */
     EVENTS_MAX = 400000, /* of a run: more means that it does not end */
     LOSSES_MAX = 8,
+    UNTIMED_SHAPES = 500000000,
     FULL_SHAPES = 1000000000,
     /* Makes the seed of a run, and is as large as ever, so that runs keep their
      * identifiers. */
@@ -50,22 +54,28 @@ enum {
 };
 
 enum fault_kind {
-    CUT,          /* The power is cut, at an event of the use. */
-    RESET,        /* The drive is reset with power on, at an event. */
-    PROGRAM_FAIL, /* A program fails in a plane. */
-    ERASE_FAIL,   /* An erasure does. */
-    DEATH,        /* A die dies at an operation of the use. */
-    WORD,         /* A word of each sum of parity is lost, at an event. */
-    FULL,         /* Storage refuses requests, from an event on. */
-    TRANSFER,     /* The transfer of a program or an erasure fails. */
-    DEAD,         /* A die is dead at the next start. */
-    DAMAGE,       /* A unit is damaged while the power is off. */
-    WORN,         /* All of a plane of a block is damaged meanwhile. */
-    MOUNT_CUT,    /* The mount is cut, at an event. */
-    MOUNT_DEATH,  /* A die dies at a read of the mount. */
-    SAVE,         /* The power fails, at an event of the use, and capacitors
-                   * supply the drive until its buffer is saved. */
-    KINDS
+    CUT,           /* The power is cut, at an event of the use. */
+    RESET,         /* The drive is reset with power on, at an event. */
+    PROGRAM_FAIL,  /* A program fails in a plane. */
+    ERASE_FAIL,    /* An erasure does. */
+    DEATH,         /* A die dies at an operation of the use. */
+    WORD,          /* A word of each sum of parity is lost, at an event. */
+    FULL,          /* Storage refuses requests, from an event on. */
+    TRANSFER,      /* The transfer of a program or an erasure fails. */
+    DEAD,          /* A die is dead at the next start. */
+    DAMAGE,        /* A unit is damaged while the power is off. */
+    WORN,          /* All of a plane of a block is damaged meanwhile. */
+    MOUNT_CUT,     /* The mount is cut, at an event. */
+    MOUNT_DEATH,   /* A die dies at a read of the mount. */
+    SAVE,          /* The power fails, at an event of the use, and capacitors
+                    * supply the drive until its buffer is saved. */
+    MOUNT_PROGRAM, /* A program of the mount fails in a plane; if the number is
+                    * odd and the mount is cut, one of the mount after that. */
+    MOUNT_ERASE,   /* The same of an erasure. */
+    MOUNT_KILL,    /* The same, and a die dies at it. */
+    KINDS,
+    /* Of these, tests draw all faults, so that runs keep their identifiers. */
+    DRAWN_KINDS = MOUNT_PROGRAM,
 };
 
 static const char *const kind_names[KINDS] = {
@@ -83,6 +93,9 @@ static const char *const kind_names[KINDS] = {
     [MOUNT_CUT] = "mountcut",
     [MOUNT_DEATH] = "mountdeath",
     [SAVE] = "save",
+    [MOUNT_PROGRAM] = "mountprogram",
+    [MOUNT_ERASE] = "mounterase",
+    [MOUNT_KILL] = "mountkill",
 };
 
 struct fault {
@@ -282,13 +295,18 @@ static const struct part parts[] = {
 /*
  * Shapes with small numbers are small; all have parity.  Those from FULL_SHAPES
  * on are small, too, and all of their capacity is in use, so that garbage
- * collection never rests.
+ * collection never rests.  In the upper half of each billion, erasures take no
+ * time, so that a power cut may complete them in some planes only.
  */
 static struct bed_config draw_shape(uint64_t number)
 {
-    struct bed_config config = {.seed = number};
+    struct bed_config config = {
+        .seed = number,
+        .is_untimed = number % FULL_SHAPES >= UNTIMED_SHAPES,
+    };
     uint64_t random = random_mix(number);
-    bool is_small = number < 1000;
+    bool is_small = number < 1000 || (number >= UNTIMED_SHAPES &&
+                                      number < UNTIMED_SHAPES + 1000);
     const struct part *part =
         &parts[is_small ? 0 : random_next(&random) % ARRAY_LEN(parts)];
     uint32_t row_units = (uint32_t)part->planes * part->units * part->pages;
@@ -961,6 +979,7 @@ static void use_power_off(struct run *run)
             add_dead_die(run, die);
             break;
         case MOUNT_DEATH:
+        case MOUNT_KILL:
             add_dead_die(run, die);
             break;
         case DAMAGE:
@@ -980,18 +999,55 @@ static void use_power_off(struct run *run)
 
 /* ---- Starts. */
 
+static struct fault *find_mount_cut(struct run *run)
+{
+    for (unsigned int i = 0; i < run->plan.count; i++) {
+        if (run->plan.faults[i].kind == MOUNT_CUT &&
+            !run->plan.faults[i].is_done && run->is_last_start) {
+            return &run->plan.faults[i];
+        }
+    }
+    return NULL;
+}
+
+/* Inject a fault of what a mount programs or erases, unless a later mount has
+ * it. */
+static void arm_mount_fault(struct run *run, struct fault *fault)
+{
+    enum nand_op_kind kind =
+        fault->kind == MOUNT_ERASE ||
+                (fault->kind == MOUNT_KILL && fault->at / 2 % 2 != 0)
+            ? NAND_OP_ERASE
+            : NAND_OP_PROGRAM;
+    struct nand_injection injection =
+        fault_once(kind, NAND_EFFECT_FAIL, fault->at / 2);
+
+    if (fault->is_done || (fault->at % 2 != 0 && find_mount_cut(run) != NULL)) {
+        return;
+    }
+    fault->is_done = true;
+    if (fault->kind == MOUNT_KILL) {
+        inject_death(run->bed, kind, fault->at % number_of_dies(run),
+                     fault->at / 4);
+    } else {
+        inject_fault(run->bed, &injection);
+    }
+}
+
 static void begin_mount(struct run *run)
 {
     struct bed *bed = run->bed;
 
     bed_start_mount(bed);
     bed->changes_dead_dies = false;
-    for (unsigned int i = 0; i < run->plan.count; i++) {
-        const struct fault *fault = &run->plan.faults[i];
+    for (unsigned int i = 0; run->is_last_start && i < run->plan.count; i++) {
+        struct fault *fault = &run->plan.faults[i];
 
-        if (fault->kind == MOUNT_DEATH && run->is_last_start) {
+        if (fault->kind == MOUNT_DEATH) {
             inject_death(bed, NAND_OP_READ, fault->at % number_of_dies(run),
                          fault->at);
+        } else if (fault->kind >= MOUNT_PROGRAM) {
+            arm_mount_fault(run, fault);
         }
     }
 }
@@ -1017,15 +1073,26 @@ static bool step_mount(struct run *run, struct fault *cut)
     return ftl_state(bed->ftl) != FTL_MOUNTING;
 }
 
-static struct fault *find_mount_cut(struct run *run)
+/* Faults of what a mount changes end with the mount; a die that is to die dies
+ * later then. */
+static void disarm_mount_faults(struct run *run)
 {
+    bool has_any = false;
+
     for (unsigned int i = 0; i < run->plan.count; i++) {
-        if (run->plan.faults[i].kind == MOUNT_CUT &&
-            !run->plan.faults[i].is_done && run->is_last_start) {
-            return &run->plan.faults[i];
+        has_any |= run->plan.faults[i].kind >= MOUNT_PROGRAM;
+    }
+    if (has_any) {
+        nand_array_clear_injections(run->bed->array);
+    }
+    for (unsigned int i = 0; has_any && i < run->plan.count; i++) {
+        const struct fault *fault = &run->plan.faults[i];
+        uint32_t die = fault->at % number_of_dies(run);
+
+        if (fault->kind == MOUNT_DEATH && run->is_last_start) {
+            inject_death(run->bed, NAND_OP_READ, die, fault->at);
         }
     }
-    return NULL;
 }
 
 /* Whether the flash was not refused, because two dies are dead. */
@@ -1062,6 +1129,7 @@ static bool mount_bed(struct run *run)
         }
         begin_mount(run);
     }
+    disarm_mount_faults(run);
     return is_mounted(run);
 }
 
@@ -1129,6 +1197,7 @@ static bool may_lose(const struct plan *plan)
         case DAMAGE:
         case WORN:
         case MOUNT_DEATH:
+        case MOUNT_KILL:
             losses++;
             break;
         case CUT:
@@ -1187,15 +1256,15 @@ static void print_totals(void)
                   (unsigned long)totals.refused_mounts);
 }
 
-/* All pairs of faults, each at some positions. */
+/* All pairs of the faults that tests draw, each at some positions. */
 static void run_pairs(uint64_t shape, struct image *image)
 {
     static const uint32_t positions[] = {0, 7, 31, 90};
     unsigned int count = (unsigned int)MIN(bed_setting("FTL_POSITIONS", 2),
                                            ARRAY_LEN(positions));
 
-    for (unsigned int one = 0; one < KINDS; one++) {
-        for (unsigned int other = one; other < KINDS; other++) {
+    for (unsigned int one = 0; one < DRAWN_KINDS; one++) {
+        for (unsigned int other = one; other < DRAWN_KINDS; other++) {
             for (unsigned int i = 0; i < count * count; i++) {
                 struct plan plan = {
                     .shape = shape,
@@ -1208,6 +1277,28 @@ static void run_pairs(uint64_t shape, struct image *image)
 
                 run_plan(image, &plan);
             }
+        }
+    }
+}
+
+/* Each fault of what a mount changes, with another fault at some positions. */
+static void run_mount_pairs(uint64_t shape, struct image *image)
+{
+    enum { POSITIONS = 28 }; /* A mount of a small shape programs fewer rows. */
+    uint32_t stride = (uint32_t)bed_setting("FTL_MOUNT_STRIDE", 9);
+    unsigned int count = (unsigned int)bed_setting("FTL_POSITIONS", 2);
+
+    for (unsigned int one = MOUNT_PROGRAM; one < KINDS; one++) {
+        for (uint32_t i = 0; i < KINDS * count * POSITIONS; i += stride) {
+            struct plan plan = {
+                .shape = shape,
+                .count = 2,
+                .faults = {{.kind = (enum fault_kind)one, .at = i % POSITIONS},
+                           {.kind = (enum fault_kind)(i / POSITIONS % KINDS),
+                            .at = i / POSITIONS / KINDS * 13 + i % 7}},
+            };
+
+            run_plan(image, &plan);
         }
     }
 }
@@ -1230,17 +1321,19 @@ static void test_all_pairs_of_faults_of_small_shapes(void **state)
 }
 
 /* A fault at a position that is more often small than large. */
-static struct fault draw_fault(uint64_t *random)
+static struct fault draw_fault(uint64_t *random, enum fault_kind kinds)
 {
     struct fault fault = {.kind =
-                              (enum fault_kind)(random_next(random) % KINDS)};
+                              (enum fault_kind)(random_next(random) % kinds)};
     unsigned int shift = (unsigned int)(random_next(random) % 9);
 
     fault.at = (uint32_t)(random_next(random) % (UINT64_C(2) << shift));
     return fault;
 }
 
-static void run_random_plans(uint64_t first, uint64_t runs)
+/* @param has_mount_fault  one of the faults is of what a mount changes */
+static void run_random_plans(uint64_t first, uint64_t runs,
+                             bool has_mount_fault)
 {
     enum { OF_SHAPE = 60 }; /* runs */
     struct image image = {0};
@@ -1255,11 +1348,36 @@ static void run_random_plans(uint64_t first, uint64_t runs)
             image = new_image(shape);
         }
         for (unsigned int j = 0; j < plan.count; j++) {
-            plan.faults[j] = draw_fault(&random);
+            plan.faults[j] =
+                draw_fault(&random, has_mount_fault ? KINDS : DRAWN_KINDS);
+        }
+        if (has_mount_fault && plan.faults[0].kind < DRAWN_KINDS) {
+            plan.faults[0].kind =
+                MOUNT_PROGRAM +
+                (enum fault_kind)(random_next(&random) %
+                                  (unsigned int)(KINDS - MOUNT_PROGRAM));
         }
         run_plan(&image, &plan);
     }
     free_image(&image);
+    print_totals();
+}
+
+static void test_pairs_with_faults_of_what_a_mount_changes(void **state)
+{
+    uint64_t first = UNTIMED_SHAPES + bed_setting("FTL_FIRST_SHAPE", 1);
+
+    (void)state;
+    if (getenv("FTL_RUN") != NULL) {
+        return;
+    }
+    for (uint64_t i = first; i < first + bed_setting("FTL_MOUNT_SHAPES", 2);
+         i++) {
+        struct image image = new_image(i % 2 == 0 ? i : i - UNTIMED_SHAPES);
+
+        run_mount_pairs(i % 2 == 0 ? i : i - UNTIMED_SHAPES, &image);
+        free_image(&image);
+    }
     print_totals();
 }
 
@@ -1268,7 +1386,7 @@ static void test_random_pairs_and_triples_of_faults(void **state)
     (void)state;
     if (getenv("FTL_RUN") == NULL) {
         run_random_plans(bed_setting("FTL_FIRST", 1),
-                         bed_setting("FTL_RUNS", 60));
+                         bed_setting("FTL_RUNS", 60), false);
     }
 }
 
@@ -1277,7 +1395,16 @@ static void test_random_faults_of_full_arrays(void **state)
     (void)state;
     if (getenv("FTL_RUN") == NULL) {
         run_random_plans(FULL_SHAPES + bed_setting("FTL_FIRST", 1),
-                         bed_setting("FTL_FULL_RUNS", 60));
+                         bed_setting("FTL_FULL_RUNS", 60), false);
+    }
+}
+
+static void test_random_faults_of_what_mounts_change(void **state)
+{
+    (void)state;
+    if (getenv("FTL_RUN") == NULL) {
+        run_random_plans(UNTIMED_SHAPES + bed_setting("FTL_FIRST", 1),
+                         bed_setting("FTL_MOUNT_RUNS", 60), true);
     }
 }
 
@@ -1342,6 +1469,11 @@ static void test_runs_that_have_failed(void **state)
         /* The original is on a dead die and has no parity, the copy can be
          * read. */
         "1020006035:dead.56+program.37+program.51",
+        /* A program of a mount fails, and the copies beside it have no parity
+         * when a die dies that holds one of them. */
+        "500001020:mountprogram.1+mountkill.15",
+        "500101068:mountkill.10+mounterase.3+mountprogram.11",
+        "500101101:mountprogram.106+mountkill.10+cut.198",
     };
 
     (void)state;
