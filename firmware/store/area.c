@@ -95,7 +95,7 @@ struct header {
     bool was_written;
 };
 
-enum { RINGS_MAX = 2 };
+enum { RINGS_MAX = 2, ERASED = 0xff };
 
 static uint32_t count_rings(const struct area *area)
 {
@@ -109,6 +109,19 @@ static uint32_t copy_addr(const struct area *area, uint32_t ring,
            (sequence - 1) % area->copies * area->copy_bytes;
 }
 
+/* Whether a header was written completely, also if one of its bits has flipped
+ * since: a write that was not finished has left the last byte erased. */
+static bool has_magic(const struct area *area, const uint8_t *magic)
+{
+    size_t equal = 0;
+
+    for (size_t i = 0; i < sizeof(area->magic); i++) {
+        equal += magic[i] == area->magic[i];
+    }
+    return equal >= sizeof(area->magic) - 1 &&
+           magic[sizeof(area->magic) - 1] != ERASED;
+}
+
 /* Read the header at the place of a sequence number. */
 static struct header read_header(const struct flash *flash,
                                  const struct area *area, uint32_t ring,
@@ -119,10 +132,10 @@ static struct header read_header(const struct flash *flash,
     struct header header = {.addr = addr};
 
     flash_read(flash, addr, buf, sizeof(buf));
-    header.was_written =
-        memcmp(buf + AREA_MAGIC, area->magic, sizeof(area->magic)) == 0;
-    if (!header.was_written || crc32_update(0, buf, AREA_HEADER_CRC) !=
-                                   get_le32(buf + AREA_HEADER_CRC)) {
+    header.was_written = has_magic(area, buf + AREA_MAGIC);
+    if (memcmp(buf + AREA_MAGIC, area->magic, sizeof(area->magic)) != 0 ||
+        crc32_update(0, buf, AREA_HEADER_CRC) !=
+            get_le32(buf + AREA_HEADER_CRC)) {
         return header;
     }
     header.len = get_le32(buf + AREA_LENGTH);
