@@ -230,6 +230,7 @@ static void read_flash(struct board *board)
     read_telemetry(board);
     read_hosts(board);
     config_flash_read(&board->flash, &board->log, &board->saved_config);
+    config_flash_repair(&board->flash, &board->log);
     board->config = board->saved_config;
     settings_apply_straps(&board->config, gpio_read_all(&board->straps_gpio));
     board->has_identity = store_read_identity(&board->flash, &board->identity);
@@ -275,7 +276,7 @@ bool board_save_config(void *ctx, const struct config *config)
 {
     struct board *board = ctx;
 
-    return config_flash_write(&board->flash, config);
+    return config_flash_write(&board->flash, &board->log, config);
 }
 
 enum host_save board_save_hosts(void *ctx, const struct host_list *hosts)

@@ -39,9 +39,34 @@ void config_flash_read(const struct flash *flash, struct log *log,
     }
 }
 
-bool config_flash_write(const struct flash *flash, const struct config *config)
+void config_flash_repair(const struct flash *flash, struct log *log)
+{
+    static const char *const repairs[] = {
+        [STORE_REPAIR_DONE] =
+            "drive: a copy of the configuration in flash was damaged, missing "
+            "or older, and was written again; the configuration is complete",
+        [STORE_REPAIR_FAILED] =
+            "drive: writing a copy of the configuration in flash again failed; "
+            "the configuration in force is complete",
+    };
+    enum store_repair repair = store_repair_config(flash, is_sound, NULL);
+
+    if (repair != STORE_REPAIR_NONE) {
+        log_line(log, "%s", repairs[repair]);
+    }
+}
+
+bool config_flash_write(const struct flash *flash, struct log *log,
+                        const struct config *config)
 {
     struct config copy = *config;
+    enum store_saved saved = store_write_config(flash, is_sound, NULL, &copy);
 
-    return store_write_config(flash, is_sound, NULL, &copy);
+    if (saved == STORE_SAVED_ONCE) {
+        log_line(log,
+                 "drive: configuration %u is in force, but only one copy in "
+                 "flash holds it; save it again",
+                 copy.sequence);
+    }
+    return saved != STORE_SAVE_FAILED;
 }

@@ -17,8 +17,13 @@
 void config_flash_read(const struct flash *flash, struct log *log,
                        struct config *config);
 
-/** Overwrite the copy that is not in use. @see store_write_config() */
-MUST_USE bool config_flash_write(const struct flash *flash,
+/** Make both copies say what is in force, and log that.
+ * @see store_repair_config() */
+void config_flash_repair(const struct flash *flash, struct log *log);
+
+/** Write both copies.  @see store_write_config()
+ * @return false when the old configuration stays in force */
+MUST_USE bool config_flash_write(const struct flash *flash, struct log *log,
                                  const struct config *config);
 
 #endif

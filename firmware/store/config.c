@@ -335,21 +335,37 @@ bool config_body_parse(struct config *config, const uint8_t *buf, size_t len)
     return len < CONFIG_BODY_LEN || aoe_parse(&config->aoe, buf + BODY_AOE);
 }
 
+bool config_is_intact(const uint8_t *buf, size_t len)
+{
+    size_t body_len;
+
+    if (len < CONFIG_HEADER_LEN + CONFIG_BODY_MIN ||
+        memcmp(buf + CONFIG_MAGIC, magic, sizeof(magic)) != 0) {
+        return false;
+    }
+    body_len = get_le16(buf + CONFIG_BODY_LENGTH);
+    return body_len <= len - CONFIG_HEADER_LEN &&
+           block_crc(buf, body_len) == get_le32(buf + CONFIG_CRC);
+}
+
+bool config_is_same(const uint8_t *a, const uint8_t *b)
+{
+    size_t len = get_le16(a + CONFIG_BODY_LENGTH);
+
+    return get_le16(b + CONFIG_BODY_LENGTH) == len &&
+           memcmp(a + CONFIG_HEADER_LEN, b + CONFIG_HEADER_LEN, len) == 0;
+}
+
 bool config_parse(struct config *config, const uint8_t *buf, size_t len)
 {
     struct config c;
     size_t body_len;
 
-    if (len < CONFIG_HEADER_LEN + CONFIG_BODY_MIN ||
-        memcmp(buf + CONFIG_MAGIC, magic, sizeof(magic)) != 0 ||
+    if (!config_is_intact(buf, len) ||
         get_le16(buf + CONFIG_VERSION) != VERSION) {
         return false;
     }
     body_len = get_le16(buf + CONFIG_BODY_LENGTH);
-    if (body_len > len - CONFIG_HEADER_LEN ||
-        block_crc(buf, body_len) != get_le32(buf + CONFIG_CRC)) {
-        return false;
-    }
     c.sequence = get_le32(buf + CONFIG_SEQUENCE);
     if (!config_body_parse(&c, buf + CONFIG_HEADER_LEN, body_len)) {
         return false;

@@ -204,6 +204,16 @@ void config_default(struct config *config);
 MUST_USE bool config_parse(struct config *config, const uint8_t *buf,
                            size_t len);
 
+/**
+ * Whether a block is complete and undamaged, also if config_parse() refuses it,
+ * as it does with values that only newer firmware knows.
+ */
+bool config_is_intact(const uint8_t *buf, size_t len);
+
+/** Whether two blocks that config_parse() takes have the same body, also if
+ * their sequences differ. */
+bool config_is_same(const uint8_t *a, const uint8_t *b);
+
 /* Write all CONFIG_LEN bytes of `buf`. */
 void config_emit(const struct config *config, uint8_t *buf);
 

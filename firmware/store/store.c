@@ -23,47 +23,51 @@ enum { CONFIG_COPIES = 2 };
 static const uint32_t config_addr[CONFIG_COPIES] = {FLASH_CONFIG_A_ADDR,
                                                     FLASH_CONFIG_B_ADDR};
 
+struct config_copy {
+    uint8_t buf[CONFIG_LEN_MAX]; /* as it is in flash */
+    struct config config;        /* if can_be_read */
+    bool can_be_read;
+    bool is_intact; /* it may have values that this firmware does not know */
+};
+
 /*
  * Read both copies.
- * @return the highest sequence of an intact copy, 0 when there is none
+ * @return the highest sequence of a copy that can be read, 0 when there is none
  */
 static uint32_t read_configs(const struct flash *flash,
-                             struct config copy[CONFIG_COPIES],
-                             bool is_intact[CONFIG_COPIES])
+                             struct config_copy copy[CONFIG_COPIES])
 {
-    uint8_t buf[CONFIG_LEN_MAX];
     uint32_t newest = 0;
 
     for (unsigned int i = 0; i < CONFIG_COPIES; i++) {
-        flash_read(flash, config_addr[i], buf, sizeof(buf));
-        is_intact[i] = config_parse(&copy[i], buf, sizeof(buf));
-        if (is_intact[i]) {
-            newest = MAX(newest, copy[i].sequence);
+        flash_read(flash, config_addr[i], copy[i].buf, sizeof(copy[i].buf));
+        copy[i].is_intact = config_is_intact(copy[i].buf, sizeof(copy[i].buf));
+        copy[i].can_be_read =
+            config_parse(&copy[i].config, copy[i].buf, sizeof(copy[i].buf));
+        if (copy[i].can_be_read) {
+            newest = MAX(newest, copy[i].config.sequence);
         }
     }
     return newest;
 }
 
 /*
- * Find the configuration in force: the newest copy that is intact and accepted.
+ * Find the configuration in force: the newest copy that can be read and is
+ * accepted.
  *
- * @param newest  set to the highest sequence among intact copies
  * @return its index, -1 when there is none
  */
-static int current_config(const struct flash *flash, store_judge *judge,
-                          void *ctx, struct config *config, uint32_t *newest)
+static int current_config(const struct config_copy copy[CONFIG_COPIES],
+                          uint32_t newest, store_judge *judge, void *ctx)
 {
-    struct config copy[CONFIG_COPIES];
-    bool is_intact[CONFIG_COPIES];
-    int first;
+    int first =
+        copy[0].can_be_read && copy[0].config.sequence == newest ? 0 : 1;
 
-    *newest = read_configs(flash, copy, is_intact);
-    first = is_intact[0] && copy[0].sequence == *newest ? 0 : 1;
     for (int n = 0; n < CONFIG_COPIES; n++) {
         int i = n == 0 ? first : 1 - first;
 
-        if (is_intact[i] && (judge == NULL || judge(ctx, &copy[i]))) {
-            *config = copy[i];
+        if (copy[i].can_be_read &&
+            (judge == NULL || judge(ctx, &copy[i].config))) {
             return i;
         }
     }
@@ -73,26 +77,63 @@ static int current_config(const struct flash *flash, store_judge *judge,
 bool store_read_config(const struct flash *flash, store_judge *judge, void *ctx,
                        struct config *config)
 {
-    uint32_t newest;
+    struct config_copy copy[CONFIG_COPIES];
+    uint32_t newest = read_configs(flash, copy);
+    int current = current_config(copy, newest, judge, ctx);
 
-    if (current_config(flash, judge, ctx, config, &newest) < 0) {
+    if (current < 0) {
         config_default(config);
         return false;
     }
+    *config = copy[current].config;
     return true;
 }
 
-bool store_write_config(const struct flash *flash, store_judge *judge,
-                        void *ctx, struct config *config)
+static bool write_config_copy(const struct flash *flash, int i,
+                              const uint8_t *buf, size_t len)
 {
-    struct config old;
+    return flash_erase_sector(flash, config_addr[i]) &&
+           flash_program(flash, config_addr[i], buf, len);
+}
+
+enum store_saved store_write_config(const struct flash *flash,
+                                    store_judge *judge, void *ctx,
+                                    struct config *config)
+{
+    struct config_copy copy[CONFIG_COPIES];
     uint8_t buf[CONFIG_LEN];
-    uint32_t newest;
-    int current = current_config(flash, judge, ctx, &old, &newest);
-    uint32_t addr = config_addr[current == 0 ? 1 : 0];
+    uint32_t newest = read_configs(flash, copy);
+    int first = current_config(copy, newest, judge, ctx) == 0 ? 1 : 0;
 
     config->sequence = newest + 1;
     config_emit(config, buf);
-    return flash_erase_sector(flash, addr) &&
-           flash_program(flash, addr, buf, sizeof(buf));
+    if (!write_config_copy(flash, first, buf, sizeof(buf))) {
+        return STORE_SAVE_FAILED;
+    }
+    return write_config_copy(flash, 1 - first, buf, sizeof(buf))
+               ? STORE_SAVED
+               : STORE_SAVED_ONCE;
+}
+
+enum store_repair store_repair_config(const struct flash *flash,
+                                      store_judge *judge, void *ctx)
+{
+    struct config_copy copy[CONFIG_COPIES];
+    uint32_t newest = read_configs(flash, copy);
+    int current = current_config(copy, newest, judge, ctx);
+    const struct config_copy *kept, *other;
+
+    if (current < 0) {
+        return STORE_REPAIR_NONE;
+    }
+    kept = &copy[current];
+    other = &copy[1 - current];
+    if (other->can_be_read ? other->config.sequence > kept->config.sequence ||
+                                 config_is_same(kept->buf, other->buf)
+                           : other->is_intact) {
+        return STORE_REPAIR_NONE;
+    }
+    return write_config_copy(flash, 1 - current, kept->buf, sizeof(kept->buf))
+               ? STORE_REPAIR_DONE
+               : STORE_REPAIR_FAILED;
 }

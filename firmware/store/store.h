@@ -31,18 +31,40 @@ typedef bool store_judge(void *ctx, const struct config *config);
 MUST_USE bool store_read_config(const struct flash *flash, store_judge *judge,
                                 void *ctx, struct config *config);
 
+enum store_saved {
+    STORE_SAVED,      /* both copies hold it */
+    STORE_SAVED_ONCE, /* it is in force, but the flash refused the other copy */
+    STORE_SAVE_FAILED, /* the old configuration stays in force */
+};
+
 /**
- * Write `config` over the copy that is not in force.  Its sequence becomes one
- * more than the higher sequence of both copies.  After a power cut during the
- * write, either the old or the new configuration is in force.
+ * Write `config` over the copy that is not in force, and then over the other
+ * one, so that a damaged copy never brings the old configuration back.  Its
+ * sequence becomes one more than the higher sequence of both copies.  After a
+ * power cut during the write, either the old or the new configuration is in
+ * force.
  *
  * @param judge  as in store_read_config(); a copy that it refuses is
  *   overwritten
- * @return false when the flash refuses the write; the old configuration stays
- *         in force
  */
-MUST_USE bool store_write_config(const struct flash *flash, store_judge *judge,
-                                 void *ctx, struct config *config);
+MUST_USE enum store_saved store_write_config(const struct flash *flash,
+                                             store_judge *judge, void *ctx,
+                                             struct config *config);
+
+enum store_repair {
+    STORE_REPAIR_NONE, /* both copies say the same */
+    STORE_REPAIR_DONE, /* the other copy was damaged, older, or missing, and
+                        * was written again */
+    STORE_REPAIR_FAILED,
+};
+
+/**
+ * Make both copies say what the one in force says.  A copy stays as it is if
+ * it is newer than the one in force and was refused, or if it has values that
+ * only newer firmware knows, which may run again.
+ */
+MUST_USE enum store_repair store_repair_config(const struct flash *flash,
+                                               store_judge *judge, void *ctx);
 
 /**
  * Count this boot.  Call this once after every reset.

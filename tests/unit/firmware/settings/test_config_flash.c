@@ -202,7 +202,7 @@ static void test_an_old_copy_is_not_judged(void **state)
     assert_int_equal(read.sequence, 8);
 }
 
-/* The copy in use is not touched while the next one is written. */
+/* The copy in use is written last. */
 static void test_a_change_is_written_over_the_bad_copy(void **state)
 {
     struct config fine, bad, read;
@@ -215,23 +215,59 @@ static void test_a_change_is_written_over_the_bad_copy(void **state)
     put_config(FLASH_CONFIG_A_ADDR, 7, &bad);
     put_config(FLASH_CONFIG_B_ADDR, 6, &fine);
     fine.port[1].mtu_bytes = 5000;
-    assert_true(config_flash_write(&flash, &fine));
+    assert_true(config_flash_write(&flash, &board_log, &fine));
     boot_from_flash(&read, &lines);
     assert_int_equal(lines, 0);
     assert_int_equal(read.sequence, 8);
     assert_int_equal(read.port[1].mtu_bytes, 5000);
     memset(part + FLASH_CONFIG_A_ADDR, 0xff, FLASH_SECTOR_BYTES);
     boot_from_flash(&read, &lines);
-    assert_int_equal(read.sequence, 6);
-    assert_int_equal(read.port[1].mtu_bytes, 4242);
+    assert_int_equal(read.sequence, 8);
+    assert_int_equal(read.port[1].mtu_bytes, 5000);
 
     /* With two bad copies, the written one is newer than both. */
     put_config(FLASH_CONFIG_A_ADDR, 11, &bad);
     put_config(FLASH_CONFIG_B_ADDR, 12, &bad);
-    assert_true(config_flash_write(&flash, &fine));
+    assert_true(config_flash_write(&flash, &board_log, &fine));
     boot_from_flash(&read, &lines);
     assert_int_equal(lines, 0);
     assert_int_equal(read.sequence, 13);
+}
+
+/* A copy that was refused stays for the firmware or the tool that wrote it. */
+static void test_a_refused_newer_copy_is_not_repaired(void **state)
+{
+    struct config fine, bad, read;
+    unsigned int lines;
+
+    (void)state;
+    make_good_config(&fine);
+    bad = fine;
+    set_mapped_ipv4(&bad);
+    put_config(FLASH_CONFIG_A_ADDR, 7, &bad);
+    put_config(FLASH_CONFIG_B_ADDR, 6, &fine);
+    config_flash_repair(&flash, &board_log);
+    boot_from_flash(&read, &lines);
+    assert_int_equal(lines, 1);
+    assert_int_equal(read.sequence, 6);
+}
+
+static void test_a_copy_that_is_written_again_is_logged(void **state)
+{
+    struct config fine, read;
+    unsigned int lines;
+
+    (void)state;
+    make_good_config(&fine);
+    assert_true(config_flash_write(&flash, &board_log, &fine));
+    part[FLASH_CONFIG_A_ADDR + 50] ^= 1;
+    boot_from_flash(&read, &lines);
+    assert_int_equal(lines, 0);
+    config_flash_repair(&flash, &board_log);
+    assert_non_null(strstr(board_log.ring, "was written again"));
+    boot_from_flash(&read, &lines);
+    config_flash_repair(&flash, &board_log);
+    assert_int_equal(board_log.head, 0);
 }
 
 TEST_FIXTURE(blank_part, NULL)

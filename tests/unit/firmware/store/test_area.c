@@ -352,8 +352,11 @@ static void test_one_damaged_copy_changes_nothing(void **state)
 
 /* A place is damaged in each byte that a header uses, or in its body. */
 static const uint32_t damaged[] = {
-    0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 20, 21,
-    22, 23, 24, 25, 26, 27, 28, 29, 30, 31, AREA_HEADER_LEN + 7,
+    0,  1,  2,  3,  4,
+    5,  6,  7,  8,  9,
+    10, 11, 20, 21, 22,
+    23, 24, 25, 26, 27,
+    28, 29, 30, 31, AREA_HEADER_LEN + 7,
 };
 
 static void write_five(void)

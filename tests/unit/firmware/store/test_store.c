@@ -188,7 +188,12 @@ static void test_config_is_the_default_when_there_is_none(void **state)
     assert_int_equal(config.port[0].mtu_bytes, 1500);
 }
 
-static void test_config_writes_go_to_the_other_copy(void **state)
+static bool write_config(struct config *config)
+{
+    return store_write_config(&part.flash, NULL, NULL, config) == STORE_SAVED;
+}
+
+static void test_config_writes_go_to_both_copies(void **state)
 {
     struct config config, back;
 
@@ -196,7 +201,7 @@ static void test_config_writes_go_to_the_other_copy(void **state)
     config_default(&config);
     for (uint16_t n = 1; n <= 5; n++) {
         config.port[0].mtu_bytes = (uint16_t)(2000 + n);
-        assert_true(store_write_config(&part.flash, NULL, NULL, &config));
+        assert_true(write_config(&config));
         assert_int_equal(config.sequence, n);
         assert_true(store_read_config(&part.flash, NULL, NULL, &back));
         assert_int_equal(back.port[0].mtu_bytes, 2000 + n);
@@ -229,39 +234,147 @@ static bool says_the_same(const struct config *a, const struct config *b)
     return memcmp(one, other, sizeof(one)) == 0;
 }
 
+static void expect_config(const struct config *expected)
+{
+    struct config back;
+
+    assert_true(store_read_config(&part.flash, NULL, NULL, &back));
+    assert_true(says_the_same(&back, expected));
+}
+
+static enum store_repair repair_config(void)
+{
+    return store_repair_config(&part.flash, NULL, NULL);
+}
+
+static const uint32_t config_addr[] = {FLASH_CONFIG_A_ADDR,
+                                       FLASH_CONFIG_B_ADDR};
+
+/* Damage each of the copies in turn, by one bit. */
+static void expect_config_with_one_damaged_copy(const struct config *expected,
+                                                size_t at)
+{
+    for (size_t i = 0; i < ARRAY_LEN(config_addr); i++) {
+        part.data[config_addr[i] + at] ^= 4;
+        expect_config(expected);
+        part.data[config_addr[i] + at] ^= 4;
+    }
+}
+
 /*
- * The power fails after each possible byte of an update, of either copy.  Then
- * the whole old configuration is in force or, after the last byte, the new one;
- * and the next update works.
+ * The power fails after each possible byte of a change.  Then the whole old
+ * configuration is in force or, after the first copy, the new one; the next
+ * start writes the other copy again, so that damage changes nothing; and the
+ * next change works.
  */
 static void test_config_is_old_or_new_whenever_power_fails(void **state)
 {
-    struct config old, new, back;
-    const size_t whole = FLASH_SECTOR_BYTES + CONFIG_LEN;
+    static uint8_t before[PART_BYTES];
+    const size_t copy = FLASH_SECTOR_BYTES + CONFIG_LEN;
+    struct config old, new;
 
     (void)state;
     make_configs(&old, &new);
-    for (unsigned int copy = 0; copy < 2; copy++) {
-        assert_true(store_write_config(&part.flash, NULL, NULL, &old));
-        for (size_t cut = 0; cut <= whole; cut++) {
-            static uint8_t before[PART_BYTES];
-            uint32_t sequence = old.sequence;
-            bool is_done;
+    assert_true(write_config(&old));
+    memcpy(before, part.data, sizeof(before));
+    for (size_t cut = 0; cut <= 2 * copy; cut++) {
+        const struct config *kept = cut >= copy ? &new : &old;
+        enum store_saved saved;
 
-            memcpy(before, part.data, sizeof(before));
-            part.bytes_left = cut;
-            is_done = store_write_config(&part.flash, NULL, NULL, &new);
-            assert_int_equal(is_done, cut == whole);
-            part.bytes_left = NEVER;
-            assert_true(store_read_config(&part.flash, NULL, NULL, &back));
-            assert_true(says_the_same(&back, is_done ? &new : &old));
-            assert_int_equal(back.sequence, is_done ? sequence + 1 : sequence);
-            assert_true(store_write_config(&part.flash, NULL, NULL, &new));
-            assert_true(store_read_config(&part.flash, NULL, NULL, &back));
-            assert_true(says_the_same(&back, &new));
-            memcpy(part.data, before, sizeof(before));
-        }
+        memcpy(part.data, before, sizeof(before));
+        part.bytes_left = cut;
+        saved = store_write_config(&part.flash, NULL, NULL, &new);
+        assert_int_equal(saved, cut < copy       ? STORE_SAVE_FAILED
+                                : cut < 2 * copy ? STORE_SAVED_ONCE
+                                                 : STORE_SAVED);
+        part.bytes_left = NEVER;
+        expect_config(kept);
+        assert_true(repair_config() != STORE_REPAIR_FAILED);
+        expect_config_with_one_damaged_copy(kept, cut % CONFIG_LEN);
+        assert_int_equal(repair_config(), STORE_REPAIR_NONE);
+        assert_true(write_config(&new));
+        expect_config(&new);
     }
+}
+
+/* The setting that a change has taken back may have let hosts in. */
+static void test_a_flipped_bit_of_one_config_changes_nothing(void **state)
+{
+    static uint8_t before[PART_BYTES];
+    struct config old, new;
+
+    (void)state;
+    make_configs(&old, &new);
+    assert_true(write_config(&old));
+    assert_true(write_config(&new));
+    memcpy(before, part.data, sizeof(before));
+    for (size_t i = 0; i < 2 * CONFIG_LEN * 8; i++) {
+        part.data[config_addr[i % 2] + i / 16] ^= (uint8_t)BIT(i / 2 % 8);
+        expect_config(&new);
+        assert_int_equal(repair_config(), STORE_REPAIR_DONE);
+        assert_memory_equal(part.data, before, sizeof(before));
+        assert_int_equal(repair_config(), STORE_REPAIR_NONE);
+    }
+}
+
+/* The power fails while a damaged copy is written again. */
+static void test_a_repair_of_a_config_may_be_cut(void **state)
+{
+    static uint8_t before[PART_BYTES];
+    struct config old, new;
+
+    (void)state;
+    make_configs(&old, &new);
+    assert_true(write_config(&new));
+    part.data[FLASH_CONFIG_B_ADDR + 30] ^= 1;
+    memcpy(before, part.data, sizeof(before));
+    for (size_t cut = 0; cut < FLASH_SECTOR_BYTES + CONFIG_LEN; cut++) {
+        memcpy(part.data, before, sizeof(before));
+        part.bytes_left = cut;
+        assert_int_equal(repair_config(), STORE_REPAIR_FAILED);
+        part.bytes_left = NEVER;
+        expect_config(&new);
+        assert_int_equal(repair_config(), STORE_REPAIR_DONE);
+    }
+}
+
+/* Older firmware has changed one copy only, and a tool numbers both. */
+static void test_a_kept_drive_gets_two_equal_configs(void **state)
+{
+    struct config old, new;
+
+    (void)state;
+    make_configs(&old, &new);
+    for (uint32_t n = 0; n < 2; n++) {
+        old.sequence = 7;
+        new.sequence = 8;
+        config_emit(&old, part.data + config_addr[n]);
+        config_emit(&new, part.data + config_addr[1 - n]);
+        assert_int_equal(repair_config(), STORE_REPAIR_DONE);
+        expect_config_with_one_damaged_copy(&new, 40);
+        new.sequence = 9;
+        config_emit(&new, part.data + config_addr[n]);
+        assert_int_equal(repair_config(), STORE_REPAIR_NONE);
+    }
+}
+
+/* Older firmware runs for a trial, and does not know what newer has saved. */
+static void test_a_config_of_newer_firmware_stays(void **state)
+{
+    static uint8_t before[PART_BYTES];
+    struct config old, new;
+
+    (void)state;
+    make_configs(&old, &new);
+    old.sequence = 7;
+    new.sequence = 8;
+    new.network.tls = (enum config_tls)7;
+    config_emit(&old, part.data + FLASH_CONFIG_A_ADDR);
+    config_emit(&new, part.data + FLASH_CONFIG_B_ADDR);
+    memcpy(before, part.data, sizeof(before));
+    expect_config(&old);
+    assert_int_equal(repair_config(), STORE_REPAIR_NONE);
+    assert_memory_equal(part.data, before, sizeof(before));
 }
 
 static void test_identity_is_read_from_either_copy(void **state)
