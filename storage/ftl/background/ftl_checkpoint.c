@@ -172,12 +172,20 @@ static bool is_complete(const struct ftl *ftl)
            ftl->checkpoint.writer.accumulator == NULL;
 }
 
-/* Program some rows. */
+/* Whether a row beyond those of a round may be programmed: it holds only
+ * padding, which needs no memory, and leaves requests to reads of hosts. */
+static bool may_pad(const struct ftl *ftl)
+{
+    return ftl->checkpoint.pieces == ftl_checkpoint_pieces(ftl) &&
+           ftl->ops.free_requests.count > ftl->ops.kept_requests;
+}
+
+/* Program some rows, and then all that complete the last stripe. */
 static void program_rows(struct ftl *ftl, uint32_t rows)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
-    for (uint32_t i = 0; i < rows && !is_complete(ftl); i++) {
+    for (uint32_t i = 0; !is_complete(ftl) && (i < rows || may_pad(ftl)); i++) {
         if (checkpoint->writer.next_row == ftl->layout.superblock_rows) {
             /* It does not fit. */
             checkpoint->has_failed = i == 0;

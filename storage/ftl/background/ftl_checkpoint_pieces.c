@@ -13,7 +13,11 @@
 
 #include "lib/bytes.h"
 
-enum { ENTRY_LEN = 4, PIECE_ENTRIES = FTL_UNIT_DATA / ENTRY_LEN };
+enum {
+    ENTRY_LEN = 4,
+    PIECE_ENTRIES = FTL_UNIT_DATA / ENTRY_LEN,
+    GROUP = 8, /* entries of the map that are looked at together */
+};
 
 enum {                          /* the header; little-endian */
        HEADER_MAGIC = 0,        /* 64 bits */
@@ -116,17 +120,46 @@ uint32_t ftl_checkpoint_place(const struct ftl *ftl, uint32_t entry)
                                  : entry;
 }
 
+/* Emit GROUP entries at once: few of millions are in a slot.  Everything waits
+ * for this.  @return false, and do nothing, if one of them may be in a slot */
+static bool emit_group(const uint32_t map[GROUP], uint8_t *to)
+{
+    /* The compiler writes whole words if it knows that they are aligned. */
+    uint8_t *words = __builtin_assume_aligned(to, ENTRY_LEN);
+
+    if (((map[0] | map[1] | map[2] | map[3] | map[4] | map[5] | map[6] |
+          map[7]) &
+         FTL_IN_SLOT) != 0) {
+        return false;
+    }
+    put_le32(words, map[0]);
+    put_le32(words + ENTRY_LEN, map[1]);
+    put_le32(words + 2 * ENTRY_LEN, map[2]);
+    put_le32(words + 3 * ENTRY_LEN, map[3]);
+    put_le32(words + 4 * ENTRY_LEN, map[4]);
+    put_le32(words + 5 * ENTRY_LEN, map[5]);
+    put_le32(words + 6 * ENTRY_LEN, map[6]);
+    put_le32(words + 7 * ENTRY_LEN, map[7]);
+    return true;
+}
+
 static void emit_map(const struct ftl *ftl, uint32_t piece, uint8_t *to)
 {
     uint32_t first = piece * PIECE_ENTRIES;
     uint32_t count = MIN((uint32_t)PIECE_ENTRIES, ftl->entries - first);
     const uint32_t *map = ftl->map + first;
-    /* The compiler writes whole words if it knows that they are aligned. */
-    uint8_t *words = __builtin_assume_aligned(to, ENTRY_LEN);
 
-    for (uint32_t i = 0; i < count; i++) {
-        put_le32(words + (size_t)i * ENTRY_LEN,
-                 ftl_checkpoint_place(ftl, map[i]));
+    for (uint32_t i = 0; i < count;) {
+        uint32_t end = MIN(i + GROUP, count);
+
+        if (end == i + GROUP &&
+            emit_group(map + i, to + (size_t)i * ENTRY_LEN)) {
+            i = end;
+        }
+        for (; i < end; i++) {
+            put_le32(to + (size_t)i * ENTRY_LEN,
+                     ftl_checkpoint_place(ftl, map[i]));
+        }
     }
     memset(to + (size_t)count * ENTRY_LEN, 0,
            FTL_UNIT_DATA - (size_t)count * ENTRY_LEN);
