@@ -78,6 +78,7 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(&used, superblocks, (size_t)layout->superblocks);
     CARVE(&used, buffer.slots, (size_t)ftl->buffer.num_slots);
     CARVE(&used, pad, (size_t)FTL_UNIT_DATA);
+    CARVE(&used, sums, 1);
     CARVE(&used, buffer.wait_links, (size_t)ftl->buffer.num_slots);
     CARVE(&used, buffer.dirty_links, (size_t)ftl->buffer.num_slots);
     CARVE(&used, ops.requests, (size_t)config->num_requests);
@@ -200,6 +201,7 @@ struct ftl *ftl_start(const struct ftl_config *config)
     ftl->state = FTL_MOUNTING;
     ftl->is_volatile = true;
     memset(ftl->pad, 0, FTL_UNIT_DATA);
+    ftl_system_sums_init(ftl->sums);
     memmove(ftl->factory_planes, config->bad_planes, planes);
     memcpy(ftl->bad_planes, config->bad_planes, planes);
     memset(ftl->failed_planes, 0, planes);

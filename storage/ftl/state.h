@@ -16,6 +16,7 @@
 #include "storage/ftl/base/ftl_list.h"
 #include "storage/ftl/base/ftl_pieces.h"
 #include "storage/ftl/base/ftl_policies.h"
+#include "storage/ftl/base/ftl_system_row.h"
 #include "storage/ftl/ftl.h"
 #include "storage/ftl/ftl_wiping.h"
 #include "storage/ftl/io/ftl_op.h"
@@ -31,6 +32,7 @@ struct ftl {
     const struct ftl_victim_policy *victims;
     const struct ftl_levelling_policy *levelling;
     struct ftl_layout layout;
+    struct ftl_system_sums *sums;
     enum ftl_state state;
     bool is_volatile;
     bool is_full;      /* operations waited for space that nothing could make */

@@ -7,6 +7,7 @@ set(SOURCES
     ftl_memory.c
     ftl_policies.c
     ftl_space.c
+    ftl_system_row.c
     ftl_trace.c
     ftl_victim_cost_benefit.c
     ftl_victim_greedy.c

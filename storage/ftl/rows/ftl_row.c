@@ -170,10 +170,30 @@ static uint16_t take_for_row(struct ftl *ftl, const struct row_plan *plan)
     return index;
 }
 
+/* What the units of a row have in common. */
+struct row_head {
+    uint64_t number;
+    /* System bytes of logical unit 0, if a host has written it. */
+    _Alignas(8) uint8_t system[FTL_UNIT_SYSTEM];
+};
+
+static void emit_head(const struct ftl *ftl, uint64_t number,
+                      struct row_head *head)
+{
+    head->number = number;
+    ftl_system_emit(
+        &(struct ftl_system){.kind = FTL_KIND_DATA,
+                             .is_of_mount = ftl->state == FTL_MOUNTING,
+                             .version = number,
+                             .row = number},
+        head->system);
+}
+
 /* Fill in the unit `index` of a row from a slot, with padding, or with a
  * marker. */
 static void fill_unit(struct ftl *ftl, struct ftl_request *request,
-                      uint32_t index, uint16_t slot, uint64_t row_number)
+                      uint32_t index, uint16_t slot,
+                      const struct row_head *head)
 {
     uint8_t *system = request->system[request->flash.num_units];
     struct ftl_flash_unit unit = {.data = ftl->pad, .system = system};
@@ -185,16 +205,23 @@ static void fill_unit(struct ftl *ftl, struct ftl_request *request,
                 .kind = FTL_KIND_PAD,
                 .number = request->is_marker ? ftl_marker_number(ftl) : 0,
                 .is_of_mount = ftl->state == FTL_MOUNTING,
-                .row = row_number},
+                .row = head->number},
             system);
         unit.meta = ftl->pad;
         ftl->counters.pad_units++;
     } else {
-        if (ftl->buffer.slots[slot].pool == FTL_POOL_TRIM) {
-            ftl_page_snapshot(ftl, slot, row_number);
+        const struct ftl_slot *from = &ftl->buffer.slots[slot];
+
+        if (from->pool == FTL_POOL_TRIM) {
+            ftl_page_snapshot(ftl, slot, head->number);
             ftl->counters.map_pages++;
         }
-        emit_system(ftl, &ftl->buffer.slots[slot], row_number, system);
+        if (from->pool == FTL_POOL_HOST && !from->is_lost && from->marks == 0) {
+            ftl_system_emit_number(ftl->sums, head->system, from->number,
+                                   system);
+        } else {
+            emit_system(ftl, from, head->number, system);
+        }
         unit.data = ftl_slot_data(&ftl->buffer, slot);
         unit.meta = ftl_slot_meta(&ftl->buffer, slot);
         ftl->counters.units++;
@@ -305,7 +332,7 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
 {
     struct ftl_stream *stream = &ftl->streams[plan->stream];
     struct ftl_request *request;
-    uint64_t row_number;
+    struct row_head head;
     uint8_t planes;
 
     if (ftl->ops.free_requests.count == 0 || ftl_is_held(ftl) ||
@@ -324,8 +351,8 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
     request->row = stream_row(ftl, stream);
     planes = row_planes(ftl, request->row);
     request->parity_planes = ftl_parity_planes(ftl, request->row);
-    row_number = ftl->next_row_number++;
-    ASSERT(row_number <= FTL_ROW_NUMBER_MAX);
+    emit_head(ftl, ftl->next_row_number++, &head);
+    ASSERT(head.number <= FTL_ROW_NUMBER_MAX);
     for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
         struct ftl_flash_unit unit;
 
@@ -333,7 +360,7 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
         if ((request->parity_planes & BIT(unit.plane)) != 0) {
             fill_parity(ftl, stream, request, i);
         } else if ((planes & BIT(unit.plane)) != 0) {
-            fill_unit(ftl, request, i, take_for_row(ftl, plan), row_number);
+            fill_unit(ftl, request, i, take_for_row(ftl, plan), &head);
         }
     }
     request->flash.tag = row_tag(ftl, plan, request);
@@ -343,7 +370,7 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
     if (stream->accumulator != NULL) {
         ftl_parity_add_row(ftl, stream->accumulator, request);
     }
-    *row_die(ftl, plan->stream, request->row) = row_number;
+    *row_die(ftl, plan->stream, request->row) = head.number;
     pass_row(ftl, stream);
     pass_empty_rows(ftl, stream);
     stream->rows_in_flight++;

@@ -9,6 +9,7 @@
 
 #include "storage/ftl/base/ftl_layout.h"
 #include "storage/ftl/base/ftl_list.h"
+#include "storage/ftl/base/ftl_system_row.h"
 
 static const struct ftl_geometry tlc = {
     .dies = 6,
@@ -100,6 +101,37 @@ static void test_system_bytes_have_this_format(void **state)
     assert_int_equal(parsed.row, system.row);
     assert_int_equal(parsed.attempt, system.attempt);
     assert_int_equal(parsed.marks, system.marks);
+}
+
+static void test_units_of_a_row_differ_in_number_and_check_byte(void **state)
+{
+    static const uint32_t numbers[] = {
+        0, 1, 0xff, 0x100, 0x12345678, 0x00ff0000, 0x3fffffff, 0x7fffffff};
+    struct ftl_system system = {
+        .kind = FTL_KIND_DATA,
+        .is_of_mount = true,
+        .version = UINT64_C(0x0102030405),
+        .row = UINT64_C(0x0102030405),
+    };
+    struct ftl_system_sums sums;
+    uint8_t row[FTL_UNIT_SYSTEM], expected[FTL_UNIT_SYSTEM];
+    uint8_t buf[FTL_UNIT_SYSTEM];
+
+    (void)state;
+    ftl_system_sums_init(&sums);
+    ftl_system_emit(&system, row);
+    for (unsigned int i = 0; i < ARRAY_LEN(numbers); i++) {
+        system.number = numbers[i];
+        ftl_system_emit(&system, expected);
+        ftl_system_emit_number(&sums, row, numbers[i], buf);
+        assert_memory_equal(buf, expected, sizeof(buf));
+    }
+    for (uint32_t bit = 0; bit < 31; bit++) {
+        system.number = (uint32_t)(BIT(bit) | BIT(bit / 2));
+        ftl_system_emit(&system, expected);
+        ftl_system_emit_number(&sums, row, system.number, buf);
+        assert_memory_equal(buf, expected, sizeof(buf));
+    }
 }
 
 static void test_damaged_system_bytes_are_refused(void **state)
