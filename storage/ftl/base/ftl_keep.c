@@ -43,13 +43,6 @@ size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base)
     return data + meta + 2 * (entries + trims) + FTL_KEEP_HEADS_LEN;
 }
 
-void ftl_keep_clear(struct ftl_keep *keep, uint16_t buffer)
-{
-    for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
-        __atomic_store_n(&keep->entries[i][buffer].check, 0, __ATOMIC_RELEASE);
-    }
-}
-
 static void set_trim(struct ftl_keep *keep, uint32_t unit, bool is_set)
 {
     uint32_t number = unit / FTL_KEEP_TRIM_BITS;

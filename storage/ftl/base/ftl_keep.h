@@ -111,7 +111,12 @@ void ftl_keep_release(struct ftl *ftl, uint16_t index);
  * for the slots of the unit. */
 void ftl_keep_trim(struct ftl_keep *keep, uint32_t number);
 /** Clear the entry of a buffer. */
-void ftl_keep_clear(struct ftl_keep *keep, uint16_t buffer);
+static inline void ftl_keep_clear(struct ftl_keep *keep, uint16_t buffer)
+{
+    for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
+        __atomic_store_n(&keep->entries[i][buffer].check, 0, __ATOMIC_RELEASE);
+    }
+}
 /** The words of a copy of the trim table. */
 uint32_t ftl_keep_trim_words(const struct ftl *ftl);
 

@@ -86,6 +86,16 @@ void ftl_slot_await(struct ftl *ftl, uint16_t index);
 void ftl_slot_trim(struct ftl *ftl, uint16_t index, uint16_t page);
 /** A slot is on flash. */
 void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place);
+/**
+ * Do the same as ftl_slot_programmed() for slots of a row, from its end, up to
+ * the first unit that is not of the usual kind.
+ *
+ * @param left  so many units of the row are left
+ * @return so many of them are still left
+ */
+uint32_t ftl_slot_row_programmed(struct ftl *ftl,
+                                 const struct ftl_request *request,
+                                 uint32_t left);
 /** The row of a slot has failed. */
 void ftl_slot_not_programmed(struct ftl *ftl, uint16_t index);
 /** A word of a unit that is moved was lost in DRAM: free the slot.  The unit is

@@ -3,6 +3,7 @@ set(SOURCES
     ftl_map.c
     ftl_marks.c
     ftl_slot.c
+    ftl_slot_row.c
     ftl_victim.c
     ftl_waiting.c
 )

@@ -529,11 +529,36 @@ static void note_failure(struct ftl *ftl, const struct ftl_request *request,
     }
 }
 
+/* The slots of a row are on flash, or wait again.  The last one comes first, so
+ * that the next row finds those used last at the head of the list of free ones.
+ */
+static void end_slots(struct ftl *ftl, const struct ftl_request *request,
+                      enum ftl_flash_status status)
+{
+    uint32_t first = request->row * ftl->layout.row_units;
+    bool is_usual =
+        status == FTL_FLASH_OK && request->stream == FTL_STREAM_HOST;
+    uint32_t left = request->flash.num_units;
+
+    while ((left = is_usual ? ftl_slot_row_programmed(ftl, request, left)
+                            : left) != 0) {
+        uint16_t slot = request->slots[--left];
+        uint32_t index = ftl_layout_index(&ftl->layout, &request->units[left]);
+
+        if (slot == FTL_LIST_END) {
+            continue;
+        }
+        if (status == FTL_FLASH_OK) {
+            ftl_slot_programmed(ftl, slot, first + index);
+        } else {
+            ftl_slot_not_programmed(ftl, slot);
+        }
+    }
+}
+
 bool ftl_row_done(struct ftl *ftl, struct ftl_request *request,
                   enum ftl_flash_status status)
 {
-    uint32_t first = request->row * ftl->layout.row_units;
-
     ftl->streams[request->stream].rows_in_flight--;
     ftl->superblocks[request->flash.block].rows_in_flight--;
     *row_die(ftl, (enum ftl_stream_id)request->stream, request->row) = 0;
@@ -552,18 +577,7 @@ bool ftl_row_done(struct ftl *ftl, struct ftl_request *request,
     if (request->is_marker) {
         ftl_marker_done(ftl, status == FTL_FLASH_OK);
     }
-    for (uint32_t i = request->flash.num_units; i-- > 0;) {
-        uint32_t index = ftl_layout_index(&ftl->layout, &request->units[i]);
-
-        if (request->slots[i] == FTL_LIST_END) {
-            continue;
-        }
-        if (status == FTL_FLASH_OK) {
-            ftl_slot_programmed(ftl, request->slots[i], first + index);
-        } else {
-            ftl_slot_not_programmed(ftl, request->slots[i]);
-        }
-    }
+    end_slots(ftl, request, status);
     if (ftl_is_traced(ftl)) {
         ftl_trace_row_done(ftl, request, status);
     }
