@@ -43,7 +43,7 @@ size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base)
     return data + meta + 2 * (entries + trims) + FTL_KEEP_HEADS_LEN;
 }
 
-static void set_trim(struct ftl_keep *keep, uint32_t unit, bool is_set)
+static inline void set_trim(struct ftl_keep *keep, uint32_t unit, bool is_set)
 {
     uint32_t number = unit / FTL_KEEP_TRIM_BITS;
     uint32_t bit = (uint32_t)BIT(unit % FTL_KEEP_TRIM_BITS);
@@ -54,7 +54,7 @@ static void set_trim(struct ftl_keep *keep, uint32_t unit, bool is_set)
     }
 }
 
-void ftl_keep_accept(struct ftl *ftl, uint16_t index)
+static inline void accept_slot(struct ftl *ftl, uint16_t index)
 {
     const struct ftl_slot *slot = &ftl->buffer.slots[index];
     struct ftl_keep_entry entry = {
@@ -67,6 +67,18 @@ void ftl_keep_accept(struct ftl *ftl, uint16_t index)
         ftl_keep_write_entry(&ftl->keep.entries[i][slot->buffer], &entry);
     }
     set_trim(&ftl->keep, slot->number, false);
+}
+
+void ftl_keep_accept(struct ftl *ftl, uint16_t index)
+{
+    accept_slot(ftl, index);
+}
+
+void ftl_keep_accept_all(struct ftl *ftl, const uint16_t *slots, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        accept_slot(ftl, slots[i]);
+    }
 }
 
 void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks)

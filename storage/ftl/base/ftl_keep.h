@@ -100,6 +100,9 @@ void ftl_keep_forget(struct ftl_keep *keep);
 /** Write the entry of a slot of the write buffer whose contents are complete.
  */
 void ftl_keep_accept(struct ftl *ftl, uint16_t index);
+/** The same for several slots. */
+void ftl_keep_accept_all(struct ftl *ftl, const uint16_t *slots,
+                         uint32_t count);
 /** The write after ftl_slot_renew() is complete: replace the old entry. */
 void ftl_keep_renewed(struct ftl *ftl, uint16_t index);
 /** Blocks of a buffer are lost: mark them in its entry, if it has one. */

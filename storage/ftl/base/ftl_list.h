@@ -83,6 +83,47 @@ static inline uint16_t ftl_list_pop(struct ftl_list *list)
     return entry;
 }
 
+/** Append entries in this order. */
+static inline void ftl_list_append_all(struct ftl_list *list,
+                                       const uint16_t *entries, uint32_t count)
+{
+    struct ftl_link *links = list->links;
+    uint16_t prev = list->tail;
+
+    if (count == 0) {
+        return;
+    }
+    *(prev == FTL_LIST_END ? &list->head : &links[prev].next) = entries[0];
+    for (uint32_t i = 0; i + 1 < count; i++) {
+        links[entries[i]] = (struct ftl_link){entries[i + 1], prev};
+        prev = entries[i];
+    }
+    links[entries[count - 1]] = (struct ftl_link){FTL_LIST_END, prev};
+    list->tail = entries[count - 1];
+    list->count = (uint16_t)(list->count + count);
+}
+
+/** Remove the first entries. @return how many: at most `most` */
+static inline uint32_t ftl_list_pop_all(struct ftl_list *list,
+                                        uint16_t *entries, uint32_t most)
+{
+    uint32_t count = MIN(most, (uint32_t)list->count);
+    uint16_t next = list->head;
+
+    if (count == 0) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        entries[i] = next;
+        next = list->links[next].next;
+    }
+    *(next == FTL_LIST_END ? &list->tail : &list->links[next].prev) =
+        FTL_LIST_END;
+    list->head = next;
+    list->count = (uint16_t)(list->count - count);
+    return count;
+}
+
 /*
  * A list that is filled with ftl_list_append(), and then only popped and pushed
  * as a stack: its entries' links to their predecessors and its tail are not

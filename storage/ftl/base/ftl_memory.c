@@ -10,9 +10,7 @@ void ftl_memory_run_now(struct ftl *ftl)
     if (flash->moves->count != 0) {
         flash->run_moves(flash->ctx);
     }
-    for (uint32_t i = 0; i < ftl->num_filled; i++) {
-        ftl_keep_accept(ftl, ftl->filled[i]);
-    }
+    ftl_keep_accept_all(ftl, ftl->filled, ftl->num_filled);
     ftl->num_filled = 0;
 }
 

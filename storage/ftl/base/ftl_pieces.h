@@ -22,15 +22,21 @@ static inline struct ftl_cursor ftl_cursor_of(const struct media_io *io)
     return (struct ftl_cursor){.piece = io->pieces};
 }
 
+/** If a piece has ended, go on with the next one, which exists. */
+static inline void ftl_cursor_pass_end(struct ftl_cursor *cursor)
+{
+    if (cursor->offset == cursor->piece->len_bytes) {
+        cursor->piece++;
+        cursor->offset = 0;
+    }
+}
+
 /** @return the next bytes; *len becomes smaller if the piece ends before */
 static inline uint8_t *ftl_cursor_take(struct ftl_cursor *cursor, uint32_t *len)
 {
     uint8_t *at;
 
-    if (cursor->offset == cursor->piece->len_bytes) {
-        cursor->piece++;
-        cursor->offset = 0;
-    }
+    ftl_cursor_pass_end(cursor);
     at = (uint8_t *)cursor->piece->ptr + cursor->offset;
     *len = MIN(*len, cursor->piece->len_bytes - cursor->offset);
     cursor->offset += *len;

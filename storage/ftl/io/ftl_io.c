@@ -14,6 +14,7 @@
 #include "storage/ftl/base/ftl_memory.h"
 #include "storage/ftl/base/ftl_trace.h"
 #include "storage/ftl/io/ftl_short_read.h"
+#include "storage/ftl/io/ftl_whole_units.h"
 #include "storage/ftl/io/io.h"
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/ops/ops.h"
@@ -499,18 +500,10 @@ bool ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
 static uint16_t take_new_slot(struct ftl *ftl, uint32_t number, uint32_t entry)
 {
     uint16_t index = ftl_slot_take(&ftl->buffer, FTL_POOL_HOST, number);
-    struct ftl_slot *slot;
 
-    if (index == FTL_LIST_END) {
-        return FTL_LIST_END;
+    if (index != FTL_LIST_END) {
+        ftl_slot_set_before(ftl, index, entry);
     }
-    slot = &ftl->buffer.slots[index];
-    if (ftl_is_in_slot(entry)) {
-        slot->follows = (uint16_t)entry;
-    } else if (entry != FTL_NOWHERE) {
-        slot->old_place = entry;
-    }
-    ftl_slot_clear_meta(&ftl->buffer, index);
     return index;
 }
 
@@ -638,7 +631,7 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
     /* Zeroes with metadata are written, since trimmed blocks have none. */
     bool is_write = op->io.op == MEDIA_WRITE || op->io.protection != 0 ||
                     op->io.op == MEDIA_WRITE_UNCORRECTABLE;
-    uint32_t budget = trims_per_step(ftl);
+    uint32_t budget = trims_per_step(ftl), whole;
     enum progress progress;
 
     if (ftl->is_read_only && op->next_sector < op->end_sector) {
@@ -653,6 +646,11 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
                 defer_trim(&ftl->io, op);
             }
             return !is_write;
+        }
+        whole = is_write ? ftl_write_whole_units(ftl, op, budget + 1) : 0;
+        if (whole != 0) {
+            budget -= whole - 1; /* One was taken above. */
+            continue;
         }
         progress = is_write ? write_unit(ftl, op) : trim_unit(ftl, op);
         if (progress == UNIT_HAS_NO_SLOT &&

@@ -3,4 +3,5 @@ set(SOURCES
     ftl_io.c
     ftl_protect.c
     ftl_short_read.c
+    ftl_whole_units.c
 )

@@ -22,13 +22,7 @@ uint16_t ftl_slot_take(struct ftl_buffer *buffer, enum ftl_pool pool,
     uint16_t index = ftl_list_pop(&buffer->free_slots[pool]);
 
     if (index != FTL_LIST_END) {
-        buffer->slots[index] = (struct ftl_slot){
-            .pool = (uint8_t)pool,
-            .buffer = buffer->slots[index].buffer,
-            .follows = FTL_LIST_END,
-            .number = number,
-            .old_place = FTL_NOWHERE,
-        };
+        ftl_slot_begin(buffer, pool, index, number);
     }
     return index;
 }
@@ -43,12 +37,9 @@ void ftl_slot_free(struct ftl_buffer *buffer, uint16_t index)
 
 void ftl_slot_await(struct ftl *ftl, uint16_t index)
 {
-    struct ftl_slot *slot = &ftl->buffer.slots[index];
+    const struct ftl_slot *slot = &ftl->buffer.slots[index];
 
-    slot->state = FTL_SLOT_WAITING;
-    slot->accepted = ++ftl->buffer.accepted;
-    ftl->buffer.last_accept_us = ftl->now_us;
-    ftl->map[slot->number] = FTL_IN_SLOT | index;
+    ftl_slot_note_waiting(ftl, index);
     ftl_list_append(&ftl->buffer.dirty[slot->pool], index);
     ftl_list_append(&ftl->buffer.waiting[slot->pool], index);
 }

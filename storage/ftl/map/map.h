@@ -52,6 +52,19 @@ void ftl_map_trim_place(struct ftl *ftl, uint32_t entry);
 /** @return FTL_LIST_END when the pool has no free slot */
 uint16_t ftl_slot_take(struct ftl_buffer *buffer, enum ftl_pool pool,
                        uint32_t number);
+/** The same for a slot that is in no list any more: describe it. */
+static inline void ftl_slot_begin(struct ftl_buffer *buffer, enum ftl_pool pool,
+                                  uint16_t index, uint32_t number)
+{
+    buffer->slots[index] = (struct ftl_slot){
+        .pool = (uint8_t)pool,
+        .buffer = buffer->slots[index].buffer,
+        .follows = FTL_LIST_END,
+        .number = number,
+        .old_place = FTL_NOWHERE,
+    };
+}
+
 void ftl_slot_free(struct ftl_buffer *buffer, uint16_t index);
 static inline uint8_t *ftl_slot_data(const struct ftl_buffer *buffer,
                                      uint16_t index)
@@ -76,7 +89,19 @@ static inline void ftl_slot_clear_meta(const struct ftl_buffer *buffer,
     }
 }
 
-/** The slot's contents are what the unit has from now on. */
+/** The slot's contents are what the unit has from now on.  The caller puts the
+ * slot into the lists of slots that wait and are not durable. */
+static inline void ftl_slot_note_waiting(struct ftl *ftl, uint16_t index)
+{
+    struct ftl_slot *slot = &ftl->buffer.slots[index];
+
+    slot->state = FTL_SLOT_WAITING;
+    slot->accepted = ++ftl->buffer.accepted;
+    ftl->buffer.last_accept_us = ftl->now_us;
+    ftl->map[slot->number] = FTL_IN_SLOT | index;
+}
+
+/** The same; and put the slot into the lists. */
 void ftl_slot_accept(struct ftl *ftl, uint16_t index);
 /** The same as ftl_slot_accept(), but for contents that an entry describes
  * already, because they were accepted before a reset. */

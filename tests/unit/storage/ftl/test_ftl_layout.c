@@ -241,6 +241,39 @@ static void test_a_list_keeps_the_order_of_its_entries(void **state)
     assert_int_equal(list.count, 0);
 }
 
+static void test_entries_are_moved_between_lists_together(void **state)
+{
+    static const uint16_t begin[] = {2, 0};
+    struct ftl_link links[6], other_links[6];
+    struct ftl_list list, other;
+    uint16_t taken[6];
+
+    (void)state;
+    ftl_list_init(&list, links);
+    ftl_list_init(&other, other_links);
+    ftl_list_append_all(&list, begin, 0);
+    assert_int_equal(ftl_list_pop_all(&list, taken, 6), 0);
+    ftl_list_append_all(&list, begin, 2);
+    ftl_list_append(&list, 4);
+    ftl_list_append_all(&list, &(const uint16_t){1}, 1);
+    assert_int_equal(list.count, 4);
+    assert_int_equal(ftl_list_pop_all(&list, taken, 3), 3);
+    assert_int_equal(list.count, 1);
+    assert_int_equal(list.head, 1);
+    assert_int_equal(list.tail, 1);
+    assert_int_equal(links[1].prev, FTL_LIST_END);
+    ftl_list_append_all(&other, taken, 3);
+    ftl_list_remove(&other, 0); /* The links to the predecessors are right. */
+    assert_int_equal(ftl_list_pop(&other), 2);
+    assert_int_equal(ftl_list_pop(&other), 4);
+    assert_int_equal(ftl_list_pop(&other), FTL_LIST_END);
+    assert_int_equal(ftl_list_pop_all(&list, taken, 6), 1);
+    assert_int_equal(taken[0], 1);
+    assert_int_equal(list.head, FTL_LIST_END);
+    assert_int_equal(list.tail, FTL_LIST_END);
+    assert_int_equal(list.count, 0);
+}
+
 static void test_a_stack_gives_the_entry_that_was_pushed_last(void **state)
 {
     struct ftl_link links[4];

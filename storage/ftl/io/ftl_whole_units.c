@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "storage/ftl/io/ftl_whole_units.h"
+
+#include "storage/ftl/base/ftl_memory.h"
+
+/* Units that the list of moves, and the list of filled slots, have room for. */
+static uint32_t room_for_units(struct ftl *ftl)
+{
+    const struct ftl_moves *moves = ftl->config.flash.moves;
+
+    if (moves->count == moves->max || ftl->num_filled == FTL_FILLED) {
+        ftl_memory_run_now(ftl);
+    }
+    return MIN(moves->max - moves->count, FTL_FILLED - ftl->num_filled);
+}
+
+/* Whether new contents of a unit take a slot of their own. */
+static inline bool takes_new_slot(const struct ftl *ftl, uint32_t entry)
+{
+    return !ftl_is_in_slot(entry) ||
+           ftl->buffer.slots[(uint16_t)entry].state == FTL_SLOT_PROGRAMMING;
+}
+
+/* How many units from a number on may be written at once: the current piece
+ * has them, and each takes a slot of its own. */
+static uint32_t find_run(const struct ftl *ftl, const struct ftl_op *op,
+                         uint32_t number, uint32_t most)
+{
+    uint32_t left = op->next.piece->len_bytes - op->next.offset;
+    uint32_t count = 0;
+
+    most = MIN(most, left / FTL_UNIT_DATA);
+    while (count < most && takes_new_slot(ftl, ftl->map[number + count])) {
+        count++;
+    }
+    return count;
+}
+
+/* Write units from the current piece into slots that were taken. */
+static void fill_slots(struct ftl *ftl, struct ftl_op *op, uint32_t number,
+                       const uint16_t *taken, uint32_t count)
+{
+    const uint8_t *from =
+        (const uint8_t *)op->next.piece->ptr + op->next.offset;
+
+    for (uint32_t i = 0; i < count; i++, number++, from += FTL_UNIT_DATA) {
+        uint16_t index = taken[i];
+
+        ftl_slot_begin(&ftl->buffer, FTL_POOL_HOST, index, number);
+        ftl_slot_set_before(ftl, index, ftl->map[number]);
+        ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_data(&ftl->buffer, index),
+                        from, FTL_UNIT_DATA);
+        ftl_memory_note_filled(ftl, index);
+        ftl_slot_note_waiting(ftl, index);
+    }
+    ftl_list_append_all(&ftl->buffer.dirty[FTL_POOL_HOST], taken, count);
+    ftl_list_append_all(&ftl->buffer.waiting[FTL_POOL_HOST], taken, count);
+    op->next.offset += count * FTL_UNIT_DATA;
+    op->next_sector += count * FTL_UNIT_SECTORS;
+    ftl->counters.host_units += count;
+}
+
+uint32_t ftl_write_whole_units(struct ftl *ftl, struct ftl_op *op,
+                               uint32_t most)
+{
+    uint16_t taken[FTL_FILLED];
+    uint32_t count, done = 0;
+
+    if (op->io.op != MEDIA_WRITE || op->io.protection != 0 || ftl->has_marks ||
+        op->next_sector % FTL_UNIT_SECTORS != 0) {
+        return 0;
+    }
+    do {
+        uint32_t number = (uint32_t)(op->next_sector / FTL_UNIT_SECTORS);
+        uint64_t left = (op->end_sector - op->next_sector) / FTL_UNIT_SECTORS;
+
+        if (left == 0 || done == most) {
+            break;
+        }
+        ftl_cursor_pass_end(&op->next);
+        count = MIN(most - done, (uint32_t)MIN(left, (uint64_t)FTL_FILLED));
+        count = find_run(ftl, op, number, MIN(count, room_for_units(ftl)));
+        count = ftl_list_pop_all(&ftl->buffer.free_slots[FTL_POOL_HOST], taken,
+                                 count);
+        fill_slots(ftl, op, number, taken, count);
+        done += count;
+    } while (count != 0);
+    return done;
+}
