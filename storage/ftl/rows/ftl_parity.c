@@ -172,10 +172,13 @@ static void xor_system(uint8_t to[FTL_UNIT_SYSTEM],
 static void change_sum(struct ftl *ftl, struct ftl_accumulator *accumulator,
                        const struct ftl_request *request, uint8_t planes)
 {
-    for (uint32_t i = 0; i < request->flash.num_units; i++) {
+    uint32_t count = planes != 0 ? request->flash.num_units : 0;
+    uint8_t begun = accumulator->begun;
+
+    for (uint32_t i = 0; i < count; i++) {
         const struct ftl_flash_unit *unit = &request->units[i];
         uint32_t index = ftl_layout_index(&ftl->layout, unit);
-        bool has_begun = (accumulator->begun & BIT(unit->plane)) != 0;
+        bool has_begun = (begun & BIT(unit->plane)) != 0;
         enum ftl_move_kind kind = has_begun ? FTL_MOVE_XOR : FTL_MOVE_COPY;
 
         if ((planes & BIT(unit->plane)) == 0) {

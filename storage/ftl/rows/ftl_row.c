@@ -189,16 +189,29 @@ static void emit_head(const struct ftl *ftl, uint64_t number,
         head->system);
 }
 
+/* Add the unit `index` of a row to its request.  @param slot  or FTL_LIST_END
+ */
+static inline struct ftl_flash_unit *add_unit(const struct ftl_layout *layout,
+                                              struct ftl_request *request,
+                                              uint32_t index, uint16_t slot)
+{
+    uint16_t number = request->flash.num_units++;
+    struct ftl_flash_unit *unit = &request->units[number];
+
+    request->slots[number] = slot;
+    *unit = (struct ftl_flash_unit){.system = request->system[number]};
+    ftl_layout_unit(layout, index, unit);
+    return unit;
+}
+
 /* Fill in the unit `index` of a row from a slot, with padding, or with a
  * marker. */
 static void fill_unit(struct ftl *ftl, struct ftl_request *request,
                       uint32_t index, uint16_t slot,
                       const struct row_head *head)
 {
-    uint8_t *system = request->system[request->flash.num_units];
-    struct ftl_flash_unit unit = {.data = ftl->pad, .system = system};
+    struct ftl_flash_unit *unit = add_unit(&ftl->layout, request, index, slot);
 
-    request->slots[request->flash.num_units] = slot;
     if (slot == FTL_LIST_END) {
         ftl_system_emit(
             &(struct ftl_system){
@@ -206,8 +219,9 @@ static void fill_unit(struct ftl *ftl, struct ftl_request *request,
                 .number = request->is_marker ? ftl_marker_number(ftl) : 0,
                 .is_of_mount = ftl->state == FTL_MOUNTING,
                 .row = head->number},
-            system);
-        unit.meta = ftl->pad;
+            unit->system);
+        unit->data = ftl->pad;
+        unit->meta = ftl->pad;
         ftl->counters.pad_units++;
     } else {
         const struct ftl_slot *from = &ftl->buffer.slots[slot];
@@ -218,30 +232,72 @@ static void fill_unit(struct ftl *ftl, struct ftl_request *request,
         }
         if (from->pool == FTL_POOL_HOST && !from->is_lost && from->marks == 0) {
             ftl_system_emit_number(ftl->sums, head->system, from->number,
-                                   system);
+                                   unit->system);
         } else {
-            emit_system(ftl, from, head->number, system);
+            emit_system(ftl, from, head->number, unit->system);
         }
-        unit.data = ftl_slot_data(&ftl->buffer, slot);
-        unit.meta = ftl_slot_meta(&ftl->buffer, slot);
+        unit->data = ftl_slot_data(&ftl->buffer, slot);
+        unit->meta = ftl_slot_meta(&ftl->buffer, slot);
         ftl->counters.units++;
     }
-    ftl_request_add(&ftl->layout, request,
-                    request->row * ftl->layout.row_units + index, &unit);
 }
 
 /* Fill in the unit `index` of a row with parity. */
 static void fill_parity(struct ftl *ftl, const struct ftl_stream *stream,
                         struct ftl_request *request, uint32_t index)
 {
-    struct ftl_flash_unit unit = {
-        .system = request->system[request->flash.num_units]};
+    struct ftl_flash_unit *unit =
+        add_unit(&ftl->layout, request, index, FTL_LIST_END);
 
-    request->slots[request->flash.num_units] = FTL_LIST_END;
-    ftl_parity_fill(ftl, stream->accumulator, index, &unit);
+    ftl_parity_fill(ftl, stream->accumulator, index, unit);
     ftl->counters.parity_units++;
-    ftl_request_add(&ftl->layout, request,
-                    request->row * ftl->layout.row_units + index, &unit);
+}
+
+/*
+ * Take all slots of a row at once if they are of the write buffer.
+ * @return how many; the next ones, if there are any, come one by one
+ */
+static uint32_t take_slots(struct ftl *ftl, const struct row_plan *plan,
+                           const struct ftl_request *request, uint16_t *taken)
+{
+    unsigned int planes = request->flash.planes & ~request->parity_planes;
+    uint32_t plane_units = ftl->layout.row_units / ftl->layout.geometry.planes;
+    uint32_t count;
+
+    if (plan->stream != FTL_STREAM_HOST || plan->takes_pages ||
+        plan->is_marker) {
+        return 0;
+    }
+    count =
+        ftl_list_pop_all(&ftl->buffer.waiting[FTL_POOL_HOST], taken,
+                         plane_units * (uint32_t)__builtin_popcount(planes));
+    for (uint32_t i = 0; i < count; i++) {
+        ftl->buffer.slots[taken[i]].state = FTL_SLOT_PROGRAMMING;
+    }
+    return count;
+}
+
+/* Fill in the units of a row, whose die and planes are known. */
+static void fill_row(struct ftl *ftl, const struct row_plan *plan,
+                     struct ftl_request *request, uint64_t row_number)
+{
+    const struct ftl_stream *stream = &ftl->streams[plan->stream];
+    uint16_t taken[FTL_OP_UNITS];
+    uint32_t count = take_slots(ftl, plan, request, taken), used = 0;
+    struct row_head head;
+
+    emit_head(ftl, row_number, &head);
+    for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
+        uint64_t plane = BIT(ftl->layout.units[i].plane);
+
+        if ((request->parity_planes & plane) != 0) {
+            fill_parity(ftl, stream, request, i);
+        } else if ((request->flash.planes & plane) != 0) {
+            fill_unit(ftl, request, i,
+                      used < count ? taken[used++] : take_for_row(ftl, plan),
+                      &head);
+        }
+    }
 }
 
 /*
@@ -332,8 +388,7 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
 {
     struct ftl_stream *stream = &ftl->streams[plan->stream];
     struct ftl_request *request;
-    struct row_head head;
-    uint8_t planes;
+    uint64_t row_number;
 
     if (ftl->ops.free_requests.count == 0 || ftl_is_held(ftl) ||
         is_far_ahead(ftl) || !find_row(ftl, plan->stream)) {
@@ -349,20 +404,12 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
     request->is_marker = plan->is_marker;
     request->lost_units = 0;
     request->row = stream_row(ftl, stream);
-    planes = row_planes(ftl, request->row);
+    ftl_layout_row(&ftl->layout, request->row, &request->flash);
+    request->flash.planes = row_planes(ftl, request->row);
     request->parity_planes = ftl_parity_planes(ftl, request->row);
-    emit_head(ftl, ftl->next_row_number++, &head);
-    ASSERT(head.number <= FTL_ROW_NUMBER_MAX);
-    for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
-        struct ftl_flash_unit unit;
-
-        ftl_layout_unit(&ftl->layout, i, &unit);
-        if ((request->parity_planes & BIT(unit.plane)) != 0) {
-            fill_parity(ftl, stream, request, i);
-        } else if ((planes & BIT(unit.plane)) != 0) {
-            fill_unit(ftl, request, i, take_for_row(ftl, plan), &head);
-        }
-    }
+    row_number = ftl->next_row_number++;
+    ASSERT(row_number <= FTL_ROW_NUMBER_MAX);
+    fill_row(ftl, plan, request, row_number);
     request->flash.tag = row_tag(ftl, plan, request);
     if (ftl_is_traced(ftl)) {
         ftl_trace_row(ftl, request);
@@ -370,7 +417,7 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
     if (stream->accumulator != NULL) {
         ftl_parity_add_row(ftl, stream->accumulator, request);
     }
-    *row_die(ftl, plan->stream, request->row) = head.number;
+    *row_die(ftl, plan->stream, request->row) = row_number;
     pass_row(ftl, stream);
     pass_empty_rows(ftl, stream);
     stream->rows_in_flight++;
