@@ -114,6 +114,23 @@ MAY_INCLUDE = {
                          "firmware/hosts/host_table.h", "firmware/settings",
                          "firmware/text", "hw-model/regs",
                          "nvmeof/target/ana.h"],
+    # Addresses at which hosts are served.
+    "firmware/discovery": ["lib", "firmware/hal", "firmware/text",
+                           "firmware/net/drive_net.h", "net/stack",
+                           "net/wire", "nvmeof/target/target.h",
+                           "nvmeof/wire"],
+    # What the drive says of connections and of errors of its hardware.
+    "firmware/report": ["lib", "firmware/hal", "firmware/text",
+                        "firmware/drivers/flash.h",
+                        "firmware/medium/nand_seam.h",
+                        "firmware/store/hw_error_log.h",
+                        "firmware/telemetry/telemetry.h",
+                        "firmware/usage/hw_log.h", "net/wire",
+                        "nvmeof/auth/auth_wire.h", "nvmeof/target/target.h",
+                        "nvmeof/wire"],
+    # The arguments of management requests.
+    "firmware/requests": ["lib", "firmware/mgmt", "nvmeof/target/fault.h",
+                          "nvmeof/tcp/tcp_fault.h", "nvmeof/wire"],
     "firmware/bmc": ["lib", "firmware/drivers/i2c.h"],
     "firmware/peripherals": ["lib", "firmware/hal", "firmware/drivers/i2c.h"],
     "firmware/echo": ["lib", "firmware/hal", "net/verbs/verbs.h",

@@ -304,7 +304,7 @@ static enum loop_work step_usage(void *ctx, struct loop_step *step)
         drive_report_nand_health(drive, step);
     }
     loop_call_at(step, usage_keeper_step(&drive->keeper, step->now_us));
-    hw_errors_step(drive);
+    hw_errors_step(&drive->hw_errors, drive->now_us);
     loop_call_at(step, event_keeper_step(&drive->events, step->now_us));
     loop_call_at(step, latency_keeper_step(&drive->latency, step->now_us));
     loop_call_at(step, share_keeper_step(&drive->shares, step->now_us));

@@ -164,12 +164,33 @@ void drive_forget_nand_failure(struct drive *drive)
     }
 }
 
+static void report_nand_op(void *ctx, const struct ftl_flash_op *op,
+                           enum nand_seam_failure failure)
+{
+    struct drive *drive = ctx;
+    const struct hw_errors_op failed = {
+        .op = op,
+        .failure = failure,
+        .is_mounting = ftl_state(drive->nand.ftl) == FTL_MOUNTING,
+        .transfer_errors = drive->nand.seam.transfer_errors,
+    };
+
+    hw_errors_note_op(&drive->hw_errors, &failed, drive->now_us);
+}
+
+static void report_nand_die(void *ctx, uint32_t die)
+{
+    struct drive *drive = ctx;
+
+    hw_errors_note_die(&drive->hw_errors, die, drive->now_us);
+}
+
 static void report_nand_read_only(void *ctx)
 {
     struct drive *drive = ctx;
     struct nvmf_health health = *nvmf_target_health(drive->target);
 
-    hw_errors_note_read_only(drive);
+    hw_errors_note_read_only(&drive->hw_errors, drive->now_us);
     health.critical_warning |= SMART_WARN_READ_ONLY;
     nvmf_target_set_health(drive->target, &health);
 }
@@ -179,7 +200,7 @@ static void report_capacitors(void *ctx)
     struct drive *drive = ctx;
     struct nvmf_health health = *nvmf_target_health(drive->target);
 
-    hw_errors_note_capacitors(drive);
+    hw_errors_note_capacitors(&drive->hw_errors, drive->now_us);
     health.critical_warning |= SMART_WARN_VOLATILE_MEMORY;
     nvmf_target_set_health(drive->target, &health);
 }
@@ -258,8 +279,8 @@ static enum init_result nand_start(struct drive *drive,
         .ecc_regs = config->ecc.regs,
         .find_lost_words = drive_memory_look,
         .transfer_failed = transfer_errors_note_nand,
-        .op_failed = hw_errors_note_op,
-        .die_failed = hw_errors_note_die,
+        .op_failed = report_nand_op,
+        .die_failed = report_nand_die,
         .rule_broken = nand_rules_note,
         .failed = report_nand_failure,
         .buffer_lost = report_nand_failure,
@@ -712,23 +733,35 @@ static struct init_report start_above(struct drive *drive,
     return report;
 }
 
+static void record_event(void *ctx, const struct nvmf_vendor_event *event)
+{
+    nvmf_target_record_vendor(((struct drive *)ctx)->target, event);
+}
+
 struct init_report drive_init(struct drive *drive,
                               const struct drive_config *config,
                               uint64_t now_us)
 {
+    const struct hw_errors_config errors = {
+        .log = config->log,
+        .hw_log = &drive->hw_log,
+        .flash_failures = config->flash_failures,
+        .record = record_event,
+        .ctx = drive,
+    };
     struct init_report report;
 
     drive->log = config->log;
     drive->now_us = now_us;
     drive->transports = (struct nvmf_bindings){0};
-    drive->flash_failures = config->flash_failures;
     drive->power_is_failing = config->power.is_failing;
     drive->power_saved = config->power.saved;
     drive->power_ctx = config->power.ctx;
     mgmt_start(drive, config);
     settings_start(drive, config);
     usage_keeper_init(&drive->keeper, &config->usage, now_us);
-    hw_errors_start(drive, &config->hw_errors, config->telemetry.panic);
+    hw_errors_start(&drive->hw_errors, &errors, &config->hw_errors,
+                    config->telemetry.panic, now_us);
     report = start_below(drive, config);
     if (report.result == INIT_OK) {
         report = start_above(drive, config);

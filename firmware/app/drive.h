@@ -10,15 +10,15 @@
 #ifndef ESSD_APP_DRIVE_H
 #define ESSD_APP_DRIVE_H
 
-#include "firmware/app/addresses.h"
+#include "firmware/discovery/addresses.h"
 #include "firmware/app/aoe_service.h"
-#include "firmware/app/connect_log.h"
+#include "firmware/report/connect_log.h"
 #include "firmware/crypto/crypto.h"
 #include "firmware/hosts/host_table.h"
 #include "firmware/net/drive_net.h"
 #include "firmware/echo/echo.h"
 #include "firmware/app/firmware_update.h"
-#include "firmware/app/hw_errors.h"
+#include "firmware/report/hw_errors.h"
 #include "firmware/medium/media_seam.h"
 #include "firmware/memory/memory_check.h"
 #include "firmware/medium/nand_health.h"
@@ -185,7 +185,6 @@ struct drive {
     struct telemetry telemetry;
     struct hw_log hw_log;
     struct hw_errors hw_errors;
-    const struct flash_failures *flash_failures;
     struct memory_check memory;
     struct stages *stages; /* NULL: one hart */
 };

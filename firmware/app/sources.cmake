@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
-    addresses.c
     aoe_service.c
     components.c
-    connect_log.c
     console.c
     drive.c
     drive_memory.c
     drive_stages.c
     firmware_update.c
-    hw_errors.c
     keepers.c
     lag_text.c
     mgmt_ana.c

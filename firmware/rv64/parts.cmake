@@ -24,10 +24,11 @@ essd_part(boot firmware/boot)
 essd_part(signature firmware/signature)
 # The RoCE transport is hardware, the NVMe-oF host is a test tool: neither is
 # part of the firmware.
-essd_part(app firmware/app firmware/bmc firmware/console firmware/echo storage/ftl storage/ftl/base
+essd_part(app firmware/app firmware/bmc firmware/console firmware/discovery firmware/echo storage/ftl storage/ftl/base
     storage/ftl/ops storage/ftl/space storage/ftl/map storage/ftl/pages storage/ftl/rows storage/ftl/background
     storage/ftl/mount storage/ftl/io firmware/hosts firmware/loop
-    firmware/medium firmware/memory firmware/mgmt firmware/net firmware/operations firmware/peripherals firmware/settings
+    firmware/medium firmware/memory firmware/mgmt firmware/net firmware/operations firmware/peripherals firmware/report
+    firmware/requests firmware/settings
     firmware/tcp firmware/telemetry firmware/text firmware/update firmware/usage firmware/vendor storage/volume
     net/wire net/stack net/cm net/mpa net/mpa_cm
     nvmeof/wire nvmeof/bufs nvmeof/rdma nvmeof/tcp nvmeof/aoe nvmeof/auth nvmeof/tls nvmeof/target

@@ -302,9 +302,10 @@ static void test_a_die_that_dies_is_logged_once(void **state)
     assert_true(newest_error(HW_ERROR_DIE)->is_fatal);
     expect_vendor_event(HW_ERROR_DIE, "flash die dead");
     assert_true(dump_has("\"kind\":\"die-dead\",\"fatal\":true"));
-    hw_errors_note_die(the_drive(), 1); /* as at each later start */
+    hw_errors_note_die(&the_drive()->hw_errors, 1,
+                       the_drive()->now_us); /* as at each later start */
     assert_int_equal(count_errors(HW_ERROR_DIE), 1);
-    hw_errors_note_die(the_drive(), 0);
+    hw_errors_note_die(&the_drive()->hw_errors, 0, the_drive()->now_us);
     assert_int_equal(count_errors(HW_ERROR_DIE), 2);
     native_world_pass(&bed.world, SECOND_NS); /* until the drive wakes up */
     assert_int_equal(count_vendor_events(HW_ERROR_DIE), 2);
@@ -344,7 +345,8 @@ static void test_an_array_that_becomes_read_only_is_logged_once(void **state)
     assert_int_equal(count_errors(HW_ERROR_READ_ONLY), 1);
     assert_true(newest_error(HW_ERROR_READ_ONLY)->is_fatal);
     assert_true(count_warnings(SMART_WARN_READ_ONLY) > 0);
-    hw_errors_note_read_only(the_drive()); /* as at each later start */
+    hw_errors_note_read_only(&the_drive()->hw_errors,
+                             the_drive()->now_us); /* as at each later start */
     assert_int_equal(count_errors(HW_ERROR_READ_ONLY), 1);
     assert_true(dump_has("\"kind\":\"read-only\",\"fatal\":true"));
     /* The many erasures that have failed do not wear out the SPI flash. */

@@ -4,8 +4,8 @@
  * routers, conflicts and settings change it.  The discovery log page, LLDP and
  * the port ids of connections are made from this list.
  */
-#ifndef ESSD_APP_ADDRESSES_H
-#define ESSD_APP_ADDRESSES_H
+#ifndef ESSD_DISCOVERY_ADDRESSES_H
+#define ESSD_DISCOVERY_ADDRESSES_H
 
 #include "firmware/net/drive_net.h"
 #include "nvmeof/target/target.h"

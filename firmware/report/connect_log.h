@@ -3,8 +3,8 @@
  * Logs connections: those of admin queues, and refused ones at a limited rate.
  * Traces all connection requests with their results.
  */
-#ifndef ESSD_APP_CONNECT_LOG_H
-#define ESSD_APP_CONNECT_LOG_H
+#ifndef ESSD_REPORT_CONNECT_LOG_H
+#define ESSD_REPORT_CONNECT_LOG_H
 
 #include "firmware/hal/log.h"
 #include "lib/trace.h"

@@ -14,15 +14,15 @@
  * Reference: docs/hardware/flash.md, "Hardware errors"; docs/nvme.md,
  * "Events of hardware errors"
  */
-#ifndef ESSD_APP_HW_ERRORS_H
-#define ESSD_APP_HW_ERRORS_H
+#ifndef ESSD_REPORT_HW_ERRORS_H
+#define ESSD_REPORT_HW_ERRORS_H
 
+#include "firmware/drivers/flash.h"
+#include "firmware/hal/log.h"
 #include "firmware/medium/nand_seam.h"
-#include "firmware/store/hw_error_log.h"
-
-struct drive;
-struct hw_log_config;
-struct telemetry_panic;
+#include "firmware/telemetry/telemetry.h"
+#include "firmware/usage/hw_log.h"
+#include "nvmeof/target/target.h"
 
 /** The address of an error of the flash: die, block and wordline
  * (docs/hardware/flash.md, "Hardware errors", kind 4). */
@@ -45,8 +45,20 @@ struct hw_error_events {
     uint32_t count;   /* in this hour; 0: `address` is not valid */
 };
 
+struct hw_errors_config {
+    struct log *log;
+    /* Which hw_errors_start() starts. */
+    struct hw_log *hw_log;
+    /* Of the SPI flash; NULL: it has none. */
+    const struct flash_failures *flash_failures;
+    /* Keep an event in the persistent event log. */
+    void (*record)(void *ctx, const struct nvmf_vendor_event *event);
+    void *ctx;
+};
+
 /* Treat as opaque. */
 struct hw_errors {
+    struct hw_errors_config config;
     uint32_t count[HW_ERROR_KINDS]; /* since the start */
     uint32_t seen; /* number of the last error that was checked for an event */
     /* Number of the error that stopped the firmware of the previous start
@@ -60,30 +72,42 @@ struct hw_errors {
     struct hw_error_events events[HW_ERROR_KINDS];
 };
 
+/* An operation of the array that has failed. */
+struct hw_errors_op {
+    const struct ftl_flash_op *op;
+    enum nand_seam_failure failure;
+    /* The translation layer reads rows that a power cut may have torn. */
+    bool is_mounting;
+    uint32_t transfer_errors; /* parity errors of transfers since the start */
+};
+
 /** Start the log of hardware errors, and note the crash that led to this start.
  * Find out whether an error in the log was its cause.
+ * @param log    of the log of hardware errors
  * @param panic  the panic that led to this start; NULL: there was none */
-void hw_errors_start(struct drive *drive, const struct hw_log_config *config,
-                     const struct telemetry_panic *panic);
+void hw_errors_start(struct hw_errors *errors,
+                     const struct hw_errors_config *config,
+                     const struct hw_log_config *log,
+                     const struct telemetry_panic *panic, uint64_t now_us);
 
-/** An operation of the array has failed.  The function for
- * nand_medium_config.op_failed. */
-void hw_errors_note_op(void *drive, const struct ftl_flash_op *op,
-                       enum nand_seam_failure failure);
+/** An operation of the array has failed. */
+void hw_errors_note_op(struct hw_errors *errors,
+                       const struct hw_errors_op *failed, uint64_t now_us);
 
 /** A die is dead.  If the newest errors of the log have it already, nothing
- * happens.  The function for nand_medium_config.die_failed. */
-void hw_errors_note_die(void *drive, uint32_t die);
+ * happens. */
+void hw_errors_note_die(struct hw_errors *errors, uint32_t die,
+                        uint64_t now_us);
 
 /** The capacitors failed when the power went off last. */
-void hw_errors_note_capacitors(struct drive *drive);
+void hw_errors_note_capacitors(struct hw_errors *errors, uint64_t now_us);
 
 /** The array is read-only.  If the newest errors of the log have this already,
  * nothing happens. */
-void hw_errors_note_read_only(struct drive *drive);
+void hw_errors_note_read_only(struct hw_errors *errors, uint64_t now_us);
 
 /** For the main loop: note failures of the SPI flash, and make persistent
  * events of new errors. */
-void hw_errors_step(struct drive *drive);
+void hw_errors_step(struct hw_errors *errors, uint64_t now_us);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/hw_errors.h"
+#include "firmware/report/hw_errors.h"
 
 #include <string.h>
 
-#include "firmware/app/drive.h"
 #include "lib/bytes.h"
 
 enum {                    /* byte offsets in the data of an event */
@@ -18,56 +17,57 @@ _Static_assert((int)EVENT_LEN <= (int)NVMF_EVENT_DATA_MAX,
 
 /* ---- Entries of the log. */
 
-static void note_error(struct drive *drive, enum hw_error_kind kind,
-                       bool is_fatal, uint64_t address)
+static void note_error(struct hw_errors *errors, enum hw_error_kind kind,
+                       bool is_fatal, uint64_t address, uint64_t now_us)
 {
     const struct hw_error error = {
         .kind = (uint8_t)kind,
         .is_fatal = is_fatal,
-        .time_us = drive->now_us,
+        .time_us = now_us,
         .address = address,
-        .info = ++drive->hw_errors.count[kind],
+        .info = ++errors->count[kind],
     };
 
-    hw_log_note(&drive->hw_log, &error, drive->now_us);
+    hw_log_note(errors->config.hw_log, &error, now_us);
 }
 
 /* Each parity error of a transfer is already in the log.  If no repetition has
  * succeeded, add one error that is fatal. */
-static void note_failed_transfer(struct drive *drive, uint64_t place)
+static void note_failed_transfer(struct hw_errors *errors,
+                                 const struct hw_errors_op *failed,
+                                 uint64_t now_us)
 {
     const struct hw_error error = {
         .kind = HW_ERROR_NAND_TRANSFER,
         .is_fatal = true,
-        .time_us = drive->now_us,
-        .address = place,
-        .info = drive->nand.seam.transfer_errors,
+        .time_us = now_us,
+        .address = hw_error_place(failed->op),
+        .info = failed->transfer_errors,
     };
 
-    hw_log_note(&drive->hw_log, &error, drive->now_us);
+    hw_log_note(errors->config.hw_log, &error, now_us);
 }
 
-void hw_errors_note_op(void *ctx, const struct ftl_flash_op *op,
-                       enum nand_seam_failure failure)
+void hw_errors_note_op(struct hw_errors *errors,
+                       const struct hw_errors_op *failed, uint64_t now_us)
 {
-    struct drive *drive = ctx;
+    uint64_t place = hw_error_place(failed->op);
 
-    switch (failure) {
+    switch (failed->failure) {
     case NAND_SEAM_PROGRAM:
-        note_error(drive, HW_ERROR_PROGRAM, false, hw_error_place(op));
+        note_error(errors, HW_ERROR_PROGRAM, false, place, now_us);
         break;
     case NAND_SEAM_ERASE:
-        note_error(drive, HW_ERROR_ERASE, false, hw_error_place(op));
+        note_error(errors, HW_ERROR_ERASE, false, place, now_us);
         break;
     case NAND_SEAM_UNCORRECTABLE:
         /* The mount reads rows that a power cut has torn: no error. */
-        if (ftl_state(drive->nand.ftl) != FTL_MOUNTING) {
-            note_error(drive, HW_ERROR_UNCORRECTABLE, false,
-                       hw_error_place(op));
+        if (!failed->is_mounting) {
+            note_error(errors, HW_ERROR_UNCORRECTABLE, false, place, now_us);
         }
         break;
     case NAND_SEAM_TRANSFER:
-        note_failed_transfer(drive, hw_error_place(op));
+        note_failed_transfer(errors, failed, now_us);
         break;
     }
 }
@@ -85,53 +85,51 @@ static bool has_error(const struct hw_error_records *records,
     return false;
 }
 
-void hw_errors_note_die(void *ctx, uint32_t die)
+void hw_errors_note_die(struct hw_errors *errors, uint32_t die, uint64_t now_us)
 {
-    struct drive *drive = ctx;
-
-    if (!has_error(&drive->hw_log.records, HW_ERROR_DIE, die)) {
-        note_error(drive, HW_ERROR_DIE, true, die);
+    if (!has_error(&errors->config.hw_log->records, HW_ERROR_DIE, die)) {
+        note_error(errors, HW_ERROR_DIE, true, die, now_us);
     }
 }
 
-void hw_errors_note_capacitors(struct drive *drive)
+void hw_errors_note_capacitors(struct hw_errors *errors, uint64_t now_us)
 {
-    note_error(drive, HW_ERROR_CAPACITORS, true, 0);
+    note_error(errors, HW_ERROR_CAPACITORS, true, 0, now_us);
 }
 
-void hw_errors_note_read_only(struct drive *drive)
+void hw_errors_note_read_only(struct hw_errors *errors, uint64_t now_us)
 {
-    if (!has_error(&drive->hw_log.records, HW_ERROR_READ_ONLY, 0)) {
-        note_error(drive, HW_ERROR_READ_ONLY, true, 0);
+    if (!has_error(&errors->config.hw_log->records, HW_ERROR_READ_ONLY, 0)) {
+        note_error(errors, HW_ERROR_READ_ONLY, true, 0, now_us);
     }
 }
 
-static void note_flash(struct drive *drive)
+static void note_flash(struct hw_errors *errors, uint64_t now_us)
 {
-    const struct flash_failures *failures = drive->flash_failures;
-    struct hw_errors *errors = &drive->hw_errors;
+    const struct flash_failures *failures = errors->config.flash_failures;
 
     if (failures == NULL || failures->count == errors->flash_failures ||
-        drive->now_us < errors->flash_quiet_us) {
+        now_us < errors->flash_quiet_us) {
         return;
     }
     errors->flash_failures = failures->count;
-    errors->flash_quiet_us = drive->now_us + HW_ERROR_HOUR_US;
+    errors->flash_quiet_us = now_us + HW_ERROR_HOUR_US;
     errors->count[HW_ERROR_FLASH_WRITE] = failures->count - 1;
-    log_line(drive->log,
+    log_line(errors->config.log,
              "flash: the SPI flash has not ended a write or erasure at 0x%x in "
              "time; %u such failures since the start",
              failures->addr, failures->count);
-    note_error(drive, HW_ERROR_FLASH_WRITE, false, failures->addr);
+    note_error(errors, HW_ERROR_FLASH_WRITE, false, failures->addr, now_us);
 }
 
 /* ---- Persistent events. */
 
 /* At a lost word without which the firmware cannot go on, it writes the error
  * to flash, and an assertion of memory_check.c fails. */
-static void find_stop(struct drive *drive, const struct telemetry_panic *panic)
+static void find_stop(struct hw_errors *errors,
+                      const struct telemetry_panic *panic)
 {
-    const struct hw_error_records *records = &drive->hw_log.records;
+    const struct hw_error_records *records = &errors->config.hw_log->records;
     const struct hw_error *newest;
 
     if (panic->is_trap || panic->is_watchdog ||
@@ -140,23 +138,26 @@ static void find_stop(struct drive *drive, const struct telemetry_panic *panic)
     }
     newest = &records->error[records->count - 1];
     if (newest->kind == HW_ERROR_MEMORY_LOST &&
-        newest->boot + 1 == drive->hw_log.boot) {
-        drive->hw_errors.stopped_by = newest->number;
+        newest->boot + 1 == errors->config.hw_log->boot) {
+        errors->stopped_by = newest->number;
     }
 }
 
-void hw_errors_start(struct drive *drive, const struct hw_log_config *config,
-                     const struct telemetry_panic *panic)
+void hw_errors_start(struct hw_errors *errors,
+                     const struct hw_errors_config *config,
+                     const struct hw_log_config *log,
+                     const struct telemetry_panic *panic, uint64_t now_us)
 {
     struct hw_error crash = {.kind = HW_ERROR_CRASH, .is_fatal = true};
 
-    hw_log_init(&drive->hw_log, config);
+    errors->config = *config;
+    hw_log_init(config->hw_log, log);
     if (panic != NULL) {
-        find_stop(drive, panic);
-        crash.time_us = drive->now_us;
+        find_stop(errors, panic);
+        crash.time_us = now_us;
         crash.address = panic->mepc;
         crash.info = panic->mcause;
-        hw_log_note(&drive->hw_log, &crash, drive->now_us);
+        hw_log_note(config->hw_log, &crash, now_us);
     }
 }
 
@@ -179,13 +180,14 @@ static const char *name_of_event(const struct hw_error *error)
 }
 
 /* Whether this error may be an event; if so, the event is counted. */
-static bool may_record(struct drive *drive, const struct hw_error *error)
+static bool may_record(struct hw_errors *errors, const struct hw_error *error,
+                       uint64_t now_us)
 {
-    struct hw_error_events *events = &drive->hw_errors.events[error->kind];
+    struct hw_error_events *events = &errors->events[error->kind];
 
-    if (drive->now_us >= events->hour_us) {
-        *events = (struct hw_error_events){.hour_us = drive->now_us +
-                                                      HW_ERROR_HOUR_US};
+    if (now_us >= events->hour_us) {
+        *events =
+            (struct hw_error_events){.hour_us = now_us + HW_ERROR_HOUR_US};
     }
     if (events->count >= HW_ERROR_EVENTS ||
         (events->count != 0 && events->address == error->address)) {
@@ -196,8 +198,8 @@ static bool may_record(struct drive *drive, const struct hw_error *error)
     return true;
 }
 
-static void record_event(struct drive *drive, const struct hw_error *error,
-                         const char *name)
+static void record_event(const struct hw_errors *errors,
+                         const struct hw_error *error, const char *name)
 {
     char text[NVMF_EVENT_TEXT_MAX + 1];
     uint8_t data[EVENT_LEN];
@@ -217,15 +219,15 @@ static void record_event(struct drive *drive, const struct hw_error *error,
     put_le32(data + EVENT_BOOT, error->boot);
     put_le64(data + EVENT_ADDRESS, error->address);
     put_le64(data + EVENT_INFO, error->info);
-    nvmf_target_record_vendor(drive->target, &event);
+    errors->config.record(errors->config.ctx, &event);
 }
 
-void hw_errors_step(struct drive *drive)
+void hw_errors_step(struct hw_errors *errors, uint64_t now_us)
 {
-    const struct hw_log *log = &drive->hw_log;
+    const struct hw_log *log = errors->config.hw_log;
 
-    note_flash(drive);
-    if (drive->hw_errors.seen == log->number) {
+    note_flash(errors, now_us);
+    if (errors->seen == log->number) {
         return;
     }
     for (uint16_t i = 0; i < log->records.count; i++) {
@@ -233,12 +235,11 @@ void hw_errors_step(struct drive *drive)
         const char *name = name_of_event(error);
 
         /* Other errors of earlier starts were checked then. */
-        if (error->number > drive->hw_errors.seen &&
-            (error->boot == log->boot ||
-             error->number == drive->hw_errors.stopped_by) &&
-            name != NULL && may_record(drive, error)) {
-            record_event(drive, error, name);
+        if (error->number > errors->seen &&
+            (error->boot == log->boot || error->number == errors->stopped_by) &&
+            name != NULL && may_record(errors, error, now_us)) {
+            record_event(errors, error, name);
         }
     }
-    drive->hw_errors.seen = log->number;
+    errors->seen = log->number;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/addresses.h"
+#include "firmware/discovery/addresses.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/connect_log.h"
+#include "firmware/report/connect_log.h"
 
 #include "firmware/text/ip_text.h"
 #include "nvmeof/auth/auth_wire.h"

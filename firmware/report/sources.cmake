@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    connect_log.c
+    hw_errors.c
+)
