@@ -54,31 +54,40 @@ static inline void set_trim(struct ftl_keep *keep, uint32_t unit, bool is_set)
     }
 }
 
-static inline void accept_slot(struct ftl *ftl, uint16_t index)
+/* @param keep  a copy of ftl.keep whose `sequence` becomes larger */
+static inline void accept_slot(struct ftl_keep *keep,
+                               const struct ftl_slot *slot)
 {
-    const struct ftl_slot *slot = &ftl->buffer.slots[index];
+    uint16_t buffer = slot->buffer;
+    uint32_t number = slot->number;
     struct ftl_keep_entry entry = {
-        .sequence = ++ftl->keep.sequence,
-        .unit = ftl_keep_unit(slot->number, slot->marks),
+        .sequence = ++keep->sequence,
+        .unit = ftl_keep_unit(number, slot->marks),
     };
 
-    entry.check = ftl_keep_check(&ftl->keep, slot->buffer, &entry);
+    entry.check = ftl_keep_check(keep, buffer, &entry);
     for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
-        ftl_keep_write_entry(&ftl->keep.entries[i][slot->buffer], &entry);
+        ftl_keep_write_entry(&keep->entries[i][buffer], &entry);
     }
-    set_trim(&ftl->keep, slot->number, false);
-}
-
-void ftl_keep_accept(struct ftl *ftl, uint16_t index)
-{
-    accept_slot(ftl, index);
+    set_trim(keep, number, false);
 }
 
 void ftl_keep_accept_all(struct ftl *ftl, const uint16_t *slots, uint32_t count)
 {
+    const struct ftl_slot *first = ftl->buffer.slots;
+    /* With a copy, the compiler knows that stores to entries change nothing of
+     * it. */
+    struct ftl_keep keep = ftl->keep;
+
     for (uint32_t i = 0; i < count; i++) {
-        accept_slot(ftl, slots[i]);
+        accept_slot(&keep, &first[slots[i]]);
     }
+    ftl->keep.sequence = keep.sequence;
+}
+
+void ftl_keep_accept(struct ftl *ftl, uint16_t index)
+{
+    ftl_keep_accept_all(ftl, &index, 1);
 }
 
 void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks)

@@ -39,6 +39,33 @@ static inline struct ftl_move *ftl_memory_next(struct ftl *ftl)
     return &moves->list[moves->count++];
 }
 
+/** @return the next two moves of the list */
+static inline struct ftl_move *ftl_memory_next_two(struct ftl *ftl)
+{
+    struct ftl_moves *moves = ftl->config.flash.moves;
+
+    if (moves->max - moves->count < 2) {
+        ftl_memory_run_now(ftl);
+    }
+    moves->count += 2;
+    return &moves->list[moves->count - 2];
+}
+
+/** Describe a move.  Parameters: see ftl_memory_move(). */
+static inline void ftl_memory_describe(const struct ftl_moves *moves,
+                                       struct ftl_move *move,
+                                       enum ftl_move_kind kind, uint8_t *to,
+                                       const uint8_t *from, uint32_t len)
+{
+    move->source = (uintptr_t)from + moves->addr_offset;
+    move->target = (uintptr_t)to + moves->addr_offset;
+    move->length = len;
+    /* The compiler stores these three together. */
+    move->kind = (uint8_t)kind;
+    move->flags = 0;
+    move->app_tag = 0;
+}
+
 /**
  * Copy or XOR memory, at the latest in the next ftl_memory_run().  Until then,
  * the caller must not change the source, and must neither read nor change the
@@ -51,16 +78,9 @@ static inline void ftl_memory_move(struct ftl *ftl, enum ftl_move_kind kind,
                                    uint8_t *to, const uint8_t *from,
                                    uint32_t len)
 {
-    uint64_t addr_offset = ftl->config.flash.moves->addr_offset;
     struct ftl_move *move = ftl_memory_next(ftl);
 
-    move->source = (uintptr_t)from + addr_offset;
-    move->target = (uintptr_t)to + addr_offset;
-    move->length = len;
-    /* The compiler stores these three together. */
-    move->kind = (uint8_t)kind;
-    move->flags = 0;
-    move->app_tag = 0;
+    ftl_memory_describe(ftl->config.flash.moves, move, kind, to, from, len);
 }
 
 /**

@@ -3,6 +3,8 @@
 
 #include "storage/ftl/base/ftl_memory.h"
 
+#include <string.h>
+
 /* Units that the list of moves, and the list of filled slots, have room for. */
 static uint32_t room_for_units(struct ftl *ftl)
 {
@@ -43,16 +45,28 @@ static void fill_slots(struct ftl *ftl, struct ftl_op *op, uint32_t number,
     const uint8_t *from =
         (const uint8_t *)op->next.piece->ptr + op->next.offset;
 
-    for (uint32_t i = 0; i < count; i++, number++, from += FTL_UNIT_DATA) {
-        uint16_t index = taken[i];
+    struct ftl_moves *moves = ftl->config.flash.moves;
+    struct ftl_move *move = &moves->list[moves->count];
+    struct ftl_buffer buffer = ftl->buffer;
+    uint32_t *map = &ftl->map[number];
 
-        ftl_slot_begin(&ftl->buffer, FTL_POOL_HOST, index, number);
-        ftl_slot_set_before(ftl, index, ftl->map[number]);
-        ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_data(&ftl->buffer, index),
-                        from, FTL_UNIT_DATA);
-        ftl_memory_note_filled(ftl, index);
-        ftl_slot_note_waiting(ftl, index);
+    for (uint32_t i = 0; i < count; i++, move++, from += FTL_UNIT_DATA) {
+        uint16_t index = taken[i];
+        struct ftl_slot *slot = &buffer.slots[index];
+
+        ftl_slot_begin(&buffer, FTL_POOL_HOST, index, number + i);
+        ftl_slot_set_before(&buffer, index, map[i]);
+        slot->state = FTL_SLOT_WAITING;
+        slot->accepted = ++buffer.accepted;
+        ftl_memory_describe(moves, move, FTL_MOVE_COPY,
+                            ftl_slot_data(&buffer, index), from, FTL_UNIT_DATA);
+        map[i] = FTL_IN_SLOT | index;
     }
+    memcpy(&ftl->filled[ftl->num_filled], taken, count * sizeof(taken[0]));
+    ftl->num_filled += count;
+    moves->count += count;
+    ftl->buffer.accepted = buffer.accepted;
+    ftl->buffer.last_accept_us = ftl->now_us;
     ftl_list_append_all(&ftl->buffer.dirty[FTL_POOL_HOST], taken, count);
     ftl_list_append_all(&ftl->buffer.waiting[FTL_POOL_HOST], taken, count);
     op->next.offset += count * FTL_UNIT_DATA;

@@ -14,13 +14,6 @@ struct chain {
     uint16_t count; /* 0: there is none */
 };
 
-static bool is_usual(const struct ftl *ftl, uint16_t index,
-                     const struct ftl_slot *slot)
-{
-    return slot->pool == FTL_POOL_HOST && slot->follows == FTL_LIST_END &&
-           ftl->map[slot->number] == (FTL_IN_SLOT | index);
-}
-
 static void remove_chain(struct ftl_list *list, const struct chain *chain)
 {
     if (chain->count != 0) {
@@ -47,16 +40,24 @@ static inline void extend_chain(struct ftl_list *list, struct chain *chain,
     chain->count++;
 }
 
-/* The map names the place instead of the slot. */
-static inline void set_place(struct ftl *ftl, struct ftl_slot *slot,
-                             uint32_t place)
+/* The place of a unit of a row, or its index if the row has all units. */
+static inline uint32_t place_of(const struct ftl *ftl,
+                                const struct ftl_request *request,
+                                uint32_t first, uint32_t unit)
 {
-    ftl->map[slot->number] = place;
-    ftl_map_set_valid(ftl, place);
-    if (slot->old_place != FTL_NOWHERE) {
-        ftl_map_clear_valid(ftl, slot->old_place);
-        slot->old_place = FTL_NOWHERE;
-    }
+    return first +
+           (request->flash.num_units == ftl->layout.row_units
+                ? unit
+                : ftl_layout_index(&ftl->layout, &request->units[unit]));
+}
+
+/* A superblock has a place that the map names from now on. */
+static inline void take_place(uint8_t *valid, struct ftl_superblock *superblock,
+                              uint32_t place)
+{
+    ASSERT((valid[place / 8] & BIT(place % 8)) == 0);
+    valid[place / 8] |= (uint8_t)BIT(place % 8);
+    superblock->valid++;
 }
 
 uint32_t ftl_slot_row_programmed(struct ftl *ftl,
@@ -64,25 +65,33 @@ uint32_t ftl_slot_row_programmed(struct ftl *ftl,
                                  uint32_t left)
 {
     uint32_t first = request->row * ftl->layout.row_units;
+    struct ftl_superblock *superblock = &ftl->superblocks[request->flash.block];
     struct ftl_list *dirty = &ftl->buffer.dirty[FTL_POOL_HOST];
     struct ftl_list *free_slots = &ftl->buffer.free_slots[FTL_POOL_HOST];
+    struct ftl_slot *slots = ftl->buffer.slots;
     struct chain chain = {FTL_LIST_END, FTL_LIST_END, 0};
+    struct ftl_keep keep = ftl->keep;
+    uint32_t *map = ftl->map;
 
     for (; left != 0; left--) {
         uint16_t index = request->slots[left - 1];
-        struct ftl_slot *slot;
+        struct ftl_slot *slot = &slots[index];
+        uint32_t place;
 
         if (index == FTL_LIST_END) {
             continue;
         }
-        slot = &ftl->buffer.slots[index];
-        if (!is_usual(ftl, index, slot)) {
+        if (slot->pool != FTL_POOL_HOST || slot->follows != FTL_LIST_END ||
+            map[slot->number] != (FTL_IN_SLOT | index)) {
             break;
         }
-        set_place(
-            ftl, slot,
-            first + ftl_layout_index(&ftl->layout, &request->units[left - 1]));
-        ftl_keep_clear(&ftl->keep, slot->buffer);
+        place = place_of(ftl, request, first, left - 1);
+        map[slot->number] = place;
+        take_place(ftl->valid, superblock, place);
+        if (slot->old_place != FTL_NOWHERE) {
+            ftl_map_clear_valid(ftl, slot->old_place);
+        }
+        ftl_keep_clear(&keep, slot->buffer);
         extend_chain(dirty, &chain, index);
         slot->state = FTL_SLOT_FREE;
         ftl_list_push(free_slots, index);

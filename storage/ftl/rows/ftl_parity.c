@@ -173,11 +173,14 @@ static void change_sum(struct ftl *ftl, struct ftl_accumulator *accumulator,
                        const struct ftl_request *request, uint8_t planes)
 {
     uint32_t count = planes != 0 ? request->flash.num_units : 0;
+    bool is_whole = count == ftl->layout.row_units;
+    const struct ftl_moves *moves = ftl->config.flash.moves;
+    uint8_t *data = accumulator->data, *meta = accumulator->meta;
     uint8_t begun = accumulator->begun;
 
     for (uint32_t i = 0; i < count; i++) {
         const struct ftl_flash_unit *unit = &request->units[i];
-        uint32_t index = ftl_layout_index(&ftl->layout, unit);
+        uint32_t index = is_whole ? i : ftl_layout_index(&ftl->layout, unit);
         bool has_begun = (begun & BIT(unit->plane)) != 0;
         enum ftl_move_kind kind = has_begun ? FTL_MOVE_XOR : FTL_MOVE_COPY;
 
@@ -185,12 +188,14 @@ static void change_sum(struct ftl *ftl, struct ftl_accumulator *accumulator,
             continue;
         }
         if (unit->data != ftl->pad || !has_begun) {
-            ftl_memory_move(ftl, kind,
-                            accumulator->data + (size_t)index * FTL_UNIT_DATA,
-                            unit->data, FTL_UNIT_DATA);
-            ftl_memory_move(ftl, kind,
-                            accumulator->meta + (size_t)index * FTL_UNIT_META,
-                            unit->meta, FTL_UNIT_META);
+            struct ftl_move *move = ftl_memory_next_two(ftl);
+
+            ftl_memory_describe(moves, &move[0], kind,
+                                data + (size_t)index * FTL_UNIT_DATA,
+                                unit->data, FTL_UNIT_DATA);
+            ftl_memory_describe(moves, &move[1], kind,
+                                meta + (size_t)index * FTL_UNIT_META,
+                                unit->meta, FTL_UNIT_META);
         }
         xor_system(accumulator->system[index], unit->system);
     }
