@@ -8,6 +8,10 @@
 /** A flash that was wiped can be relied upon again. */
 void drive_forget_nand_failure(struct drive *drive);
 
+/** Set the functions that the flash calls when something has happened.  Their
+ * context is the drive: nand_medium_config.ctx. */
+void drive_take_nand_reports(struct nand_medium_config *config);
+
 /** If the power fails, begin to save the write buffer.
  * @return true in the one call that begins it */
 bool drive_check_power(struct drive *drive, uint64_t now_us);

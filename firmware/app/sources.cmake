@@ -26,6 +26,7 @@ set(SOURCES
     mgmt_tables.c
     mgmt_tcp.c
     mgmt_volume.c
+    nand_reports.c
     nand_rules.c
     operations.c
     peripherals.c

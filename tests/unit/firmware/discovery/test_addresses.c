@@ -26,7 +26,8 @@ uint64_t hal_now_us(void)
 }
 
 /* Own address `local` is this one now. */
-static void give(uint8_t local, struct ip_addr ip, uint8_t port, uint16_t vlan)
+static void give_address(uint8_t local, struct ip_addr ip, uint8_t port,
+                         uint16_t vlan)
 {
     net.stack.addresses[local].config = (struct net_address_config){
         .ip = ip, .port = port, .vlan = vlan, .prefix_bits = 24};
@@ -40,18 +41,18 @@ static struct ip_addr link_local(void)
     return (struct ip_addr){{[0] = 0xfe, [1] = 0x80, [15] = 0x10}};
 }
 
-static int start(void **state)
+static int start_list(void **state)
 {
     (void)state;
     log_init(&the_log, (struct log_sink){0});
     memset(&net, 0, sizeof(net));
-    give(0, ip_addr_from_v4(0x0a00000a), 0, NET_VLAN_UNTAGGED);
-    give(3, link_local(), 1, NET_VLAN_UNTAGGED);
+    give_address(0, ip_addr_from_v4(0x0a00000a), 0, NET_VLAN_UNTAGGED);
+    give_address(3, link_local(), 1, NET_VLAN_UNTAGGED);
     addresses_init(&addresses, &the_log, &net, RDMA_PORT);
     return 0;
 }
 
-TEST_FIXTURE(start, NULL)
+TEST_FIXTURE(start_list, NULL)
 
 static void expect_entry(uint8_t at, uint8_t trtype, const char *traddr,
                          const char *trsvcid)
@@ -107,7 +108,7 @@ static void test_changes_are_seen_once(void **state)
 {
     (void)state;
     assert_false(addresses_update(&addresses));
-    give(5, ip_addr_from_v4(0x0a000105), 0, NET_VLAN_UNTAGGED);
+    give_address(5, ip_addr_from_v4(0x0a000105), 0, NET_VLAN_UNTAGGED);
     assert_true(addresses_update(&addresses));
     assert_int_equal(addresses.changed, BIT(5));
     assert_int_equal(addresses.count, 3);
@@ -116,13 +117,14 @@ static void test_changes_are_seen_once(void **state)
     net.address_changes++; /* of something else */
     assert_false(addresses_update(&addresses));
 
-    give(5, ip_addr_from_v4(0x0a000105), 1, NET_VLAN_UNTAGGED); /* the port */
+    give_address(5, ip_addr_from_v4(0x0a000105), 1,
+                 NET_VLAN_UNTAGGED); /* the port */
     assert_true(addresses_update(&addresses));
     assert_int_equal(addresses_portid(&addresses, 5), 2);
-    give(5, ip_addr_from_v4(0x0a000105), 1, 100); /* and the VLAN */
+    give_address(5, ip_addr_from_v4(0x0a000105), 1, 100); /* and the VLAN */
     assert_true(addresses_update(&addresses));
 
-    give(5, (struct ip_addr){0}, 0, NET_VLAN_UNTAGGED);
+    give_address(5, (struct ip_addr){0}, 0, NET_VLAN_UNTAGGED);
     assert_true(addresses_update(&addresses));
     assert_int_equal(addresses.count, 2);
     assert_int_equal(addresses_portid(&addresses, 5), 0);
@@ -161,9 +163,9 @@ static void test_link_local_addresses_are_of_a_link_and_a_family(void **state)
     (void)state;
     assert_int_equal(addresses_link(&addresses, 0), 0);
     assert_int_not_equal(untagged, 0);
-    give(4, link_local(), 0, NET_VLAN_UNTAGGED);
-    give(5, link_local(), 1, 100);
-    give(6, ip_addr_from_v4(0xa9fe0101), 1, NET_VLAN_UNTAGGED);
+    give_address(4, link_local(), 0, NET_VLAN_UNTAGGED);
+    give_address(5, link_local(), 1, 100);
+    give_address(6, ip_addr_from_v4(0xa9fe0101), 1, NET_VLAN_UNTAGGED);
     assert_true(addresses_update(&addresses));
     other_port = addresses_link(&addresses, 4);
     tagged = addresses_link(&addresses, 5);

@@ -41,7 +41,7 @@ static void keep_trace(void *ctx, const struct trace_record *record,
 
 static const struct trace trace = {.mask = &mask, .emit = keep_trace};
 
-static int start(void **state)
+static int start_log(void **state)
 {
     (void)state;
     log_init(&the_log, (struct log_sink){0});
@@ -51,10 +51,10 @@ static int start(void **state)
     return 0;
 }
 
-TEST_FIXTURE(start, NULL)
+TEST_FIXTURE(start_log, NULL)
 
 /* What was logged since the last call. */
-static const char *said(void)
+static const char *new_text(void)
 {
     static char text[LOG_RING_BYTES + 1];
     size_t len = the_log.head - the_log.tail;
@@ -67,7 +67,7 @@ static const char *said(void)
     return text;
 }
 
-static unsigned int lines(const char *text)
+static unsigned int count_lines(const char *text)
 {
     unsigned int count = 0;
 
@@ -77,7 +77,7 @@ static unsigned int lines(const char *text)
     return count;
 }
 
-static struct nvmf_connect_end refused(uint16_t status, uint32_t field)
+static struct nvmf_connect_end refused_connect(uint16_t status, uint32_t field)
 {
     struct nvmf_connect_end end = {
         .qid = 3,
@@ -94,18 +94,18 @@ static struct nvmf_connect_end refused(uint16_t status, uint32_t field)
 
 static void expect_reason(uint16_t status, uint32_t field, const char *reason)
 {
-    struct nvmf_connect_end end = refused(status, field);
+    struct nvmf_connect_end end = refused_connect(status, field);
     const char *text;
 
     connections.used = 0;
     connect_log_end(&connections, &end);
-    text = said();
+    text = new_text();
     if (strstr(text, reason) == NULL) {
         fail_msg("\"%s\" is not in \"%s\"", reason, text);
     }
     assert_non_null(strstr(text, "10.0.0.2: Connect to queue 3 refused"));
     assert_non_null(strstr(text, "host nqn.2014-08.org.example:host"));
-    assert_int_equal(lines(text), 1);
+    assert_int_equal(count_lines(text), 1);
 }
 
 static void test_each_refusal_has_its_reason(void **state)
@@ -142,29 +142,29 @@ static void test_each_refusal_has_its_reason(void **state)
 static void test_what_is_not_printable_in_a_name_is_a_question_mark(
     void **state)
 {
-    struct nvmf_connect_end end = refused(NVME_SC_CONNECT_BUSY, 0);
+    struct nvmf_connect_end end = refused_connect(NVME_SC_CONNECT_BUSY, 0);
 
     (void)state;
     mask = BIT(TRACE_GROUP_CM);
     strcpy(end.hostnqn, "nqn.\x1b[2J\n\x7f\xc3host");
     connect_log_end(&connections, &end);
-    assert_non_null(strstr(said(), "host nqn.?[2J???host"));
+    assert_non_null(strstr(new_text(), "host nqn.?[2J???host"));
     assert_string_equal(traced_text, "nqn.?[2J???host");
 }
 
 static void test_a_host_without_a_name_is_unknown(void **state)
 {
-    struct nvmf_connect_end end = refused(NVME_SC_CONNECT_BUSY, 0);
+    struct nvmf_connect_end end = refused_connect(NVME_SC_CONNECT_BUSY, 0);
 
     (void)state;
     end.hostnqn[0] = '\0';
     connect_log_end(&connections, &end);
-    assert_non_null(strstr(said(), "host unknown"));
+    assert_non_null(strstr(new_text(), "host unknown"));
 }
 
 static void test_every_end_is_traced_if_the_trace_wants_it(void **state)
 {
-    struct nvmf_connect_end end = refused(0, 0);
+    struct nvmf_connect_end end = refused_connect(0, 0);
 
     (void)state;
     end.cntlid = 9;
@@ -179,38 +179,38 @@ static void test_every_end_is_traced_if_the_trace_wants_it(void **state)
     assert_int_equal(traced.arg[0], 0);
     assert_int_equal(traced.arg[1], 3);
     assert_int_equal(traced.arg[2], 9);
-    assert_string_equal(said(), ""); /* a success is no refusal */
+    assert_string_equal(new_text(), ""); /* a success is no refusal */
 }
 
 static void test_a_flood_of_refusals_leaves_room_for_other_lines(void **state)
 {
-    struct nvmf_connect_end end = refused(NVME_SC_CONNECT_BUSY, 0);
+    struct nvmf_connect_end end = refused_connect(NVME_SC_CONNECT_BUSY, 0);
     const char *text;
 
     (void)state;
     for (int i = 0; i < 1000; i++) {
         connect_log_end(&connections, &end);
     }
-    assert_int_equal(lines(said()), LINES_AT_ONCE);
+    assert_int_equal(count_lines(new_text()), LINES_AT_ONCE);
 
     /* A second earns one line, which also says how many were left out. */
     connections.now_us = SECOND_US - 1;
     connect_log_end(&connections, &end);
-    assert_int_equal(lines(said()), 0);
+    assert_int_equal(count_lines(new_text()), 0);
     connections.now_us = SECOND_US;
     connect_log_end(&connections, &end);
-    text = said();
-    assert_int_equal(lines(text), 2);
+    text = new_text();
+    assert_int_equal(count_lines(text), 2);
     assert_non_null(strstr(text, "993 more connections were refused"));
     connect_log_end(&connections, &end);
-    assert_int_equal(lines(said()), 0);
+    assert_int_equal(count_lines(new_text()), 0);
 
     /* A long pause earns no more than was there at first. */
     connections.now_us = 1000 * (uint64_t)SECOND_US;
     for (int i = 0; i < 20; i++) {
         connect_log_end(&connections, &end);
     }
-    assert_int_equal(lines(said()), LINES_AT_ONCE + 1);
+    assert_int_equal(count_lines(new_text()), LINES_AT_ONCE + 1);
 }
 
 static void test_refusals_of_all_kinds_share_the_lines(void **state)
@@ -223,10 +223,10 @@ static void test_refusals_of_all_kinds_share_the_lines(void **state)
         connect_log_event(&connections, &event);
         connect_log_auth(&connections, &auth);
     }
-    assert_int_equal(lines(said()), LINES_AT_ONCE);
+    assert_int_equal(count_lines(new_text()), LINES_AT_ONCE);
     connect_log_event(&connections, &event);
     connect_log_auth(&connections, &auth);
-    assert_string_equal(said(), "");
+    assert_string_equal(new_text(), "");
     assert_int_equal(connections.left_out, 2);
 }
 
@@ -238,22 +238,23 @@ static void test_connections_of_admin_queues_are_logged(void **state)
     (void)state;
     connections.used = LINES_AT_ONCE; /* these are no refusals */
     connect_log_event(&connections, &event);
-    assert_non_null(strstr(said(), "nvme-of: RDMA host :: connected"));
+    assert_non_null(strstr(new_text(), "nvme-of: RDMA host :: connected"));
     event.is_connected = false;
     connect_log_event(&connections, &event);
-    assert_non_null(strstr(said(), "RDMA host :: disconnected"));
+    assert_non_null(strstr(new_text(), "RDMA host :: disconnected"));
     event.qid = 1;
     connect_log_event(&connections, &event);
-    assert_string_equal(said(), "");
+    assert_string_equal(new_text(), "");
     connections.used = 0;
     event.status = 24;
     connect_log_event(&connections, &event);
-    assert_non_null(strstr(said(), "refused: unknown reason (RDMA status 24)"));
+    assert_non_null(
+        strstr(new_text(), "refused: unknown reason (RDMA status 24)"));
     event.reason = "no queue pair is free";
     event.trtype = TRTYPE_TCP;
     connect_log_event(&connections, &event);
     assert_non_null(
-        strstr(said(), "refused: no queue pair is free (TCP status 24)"));
+        strstr(new_text(), "refused: no queue pair is free (TCP status 24)"));
 }
 
 static void test_each_end_of_an_authentication_has_its_reason(void **state)
@@ -287,7 +288,7 @@ static void test_each_end_of_an_authentication_has_its_reason(void **state)
 
         connections.used = 0;
         connect_log_auth(&connections, &end);
-        text = said();
+        text = new_text();
         assert_non_null(strstr(text, "authentication of queue 2 failed: "));
         if (strstr(text, ends[i].text) == NULL) {
             fail_msg("\"%s\" is not in \"%s\"", ends[i].text, text);
@@ -305,8 +306,9 @@ static void test_a_proof_is_logged_once_for_each_controller(void **state)
 
     (void)state;
     connect_log_auth(&connections, &end);
-    assert_non_null(strstr(said(), "host nqn.host has authenticated with "));
+    assert_non_null(
+        strstr(new_text(), "host nqn.host has authenticated with "));
     end.qid = 1;
     connect_log_auth(&connections, &end);
-    assert_string_equal(said(), "");
+    assert_string_equal(new_text(), "");
 }

@@ -34,7 +34,7 @@ uint64_t hal_now_us(void)
     return now_us;
 }
 
-static bool save(void *ctx, const struct hw_error *error)
+static bool save_error(void *ctx, const struct hw_error *error)
 {
     (void)ctx;
     assert_true(saves < KEPT);
@@ -42,7 +42,7 @@ static bool save(void *ctx, const struct hw_error *error)
     return true;
 }
 
-static void record(void *ctx, const struct nvmf_vendor_event *made)
+static void record_event(void *ctx, const struct nvmf_vendor_event *made)
 {
     assert_ptr_equal(ctx, &events);
     events++;
@@ -51,42 +51,42 @@ static void record(void *ctx, const struct nvmf_vendor_event *made)
     memcpy(event_data, made->data, made->data_len);
 }
 
-static void begin(const struct hw_error_records *records,
-                  const struct telemetry_panic *panic)
+static void begin_log(const struct hw_error_records *records,
+                      const struct telemetry_panic *panic)
 {
     const struct hw_errors_config config = {.log = &the_log,
                                             .hw_log = &hw_log,
                                             .flash_failures = &failures,
-                                            .record = record,
+                                            .record = record_event,
                                             .ctx = &events};
     const struct hw_log_config log = {
-        .records = records, .boot = BOOT, .save = save};
+        .records = records, .boot = BOOT, .save = save_error};
 
     memset(&hw_log, 0, sizeof(hw_log));
     memset(&errors, 0, sizeof(errors));
     hw_errors_start(&errors, &config, &log, panic, now_us);
 }
 
-static int start(void **state)
+static int start_log(void **state)
 {
     (void)state;
     log_init(&the_log, (struct log_sink){0});
     failures = (struct flash_failures){0};
     saves = events = 0;
     now_us = 1000;
-    begin(NULL, NULL);
+    begin_log(NULL, NULL);
     return 0;
 }
 
-TEST_FIXTURE(start, NULL)
+TEST_FIXTURE(start_log, NULL)
 
-static const struct hw_error *newest(void)
+static const struct hw_error *newest_error(void)
 {
     assert_true(hw_log.records.count > 0);
     return &hw_log.records.error[hw_log.records.count - 1];
 }
 
-static void step(void)
+static void take_step(void)
 {
     hw_errors_step(&errors, now_us);
 }
@@ -117,16 +117,16 @@ static void test_each_failure_of_the_array_has_its_kind(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         fail_op(kinds[i][0], 3, false);
-        assert_int_equal(newest()->kind, kinds[i][1]);
-        assert_true(newest()->address == 0x300050006);
-        assert_int_equal(newest()->boot, BOOT);
-        assert_true(newest()->time_us == now_us);
-        assert_int_equal(newest()->is_fatal,
+        assert_int_equal(newest_error()->kind, kinds[i][1]);
+        assert_true(newest_error()->address == 0x300050006);
+        assert_int_equal(newest_error()->boot, BOOT);
+        assert_true(newest_error()->time_us == now_us);
+        assert_int_equal(newest_error()->is_fatal,
                          kinds[i][1] == HW_ERROR_NAND_TRANSFER);
     }
-    assert_true(newest()->info == 44);
+    assert_true(newest_error()->info == 44);
     fail_op(NAND_SEAM_PROGRAM, 4, false);
-    assert_true(newest()->info == 2); /* the second one */
+    assert_true(newest_error()->info == 2); /* the second one */
 }
 
 static void test_a_row_that_a_power_cut_has_torn_is_no_error(void **state)
@@ -145,8 +145,8 @@ static void test_a_dead_die_is_noted_once(void **state)
     hw_errors_note_die(&errors, 2, now_us);
     hw_errors_note_die(&errors, 1, now_us);
     assert_int_equal(hw_log.records.count, 2);
-    assert_true(newest()->is_fatal);
-    step();
+    assert_true(newest_error()->is_fatal);
+    take_step();
     assert_int_equal(events, 2);
     assert_string_equal(event.name, "flash die dead");
 }
@@ -157,12 +157,12 @@ static void test_a_read_only_array_is_noted_once(void **state)
     hw_errors_note_read_only(&errors, now_us);
     hw_errors_note_read_only(&errors, now_us);
     assert_int_equal(hw_log.records.count, 1);
-    assert_int_equal(newest()->kind, HW_ERROR_READ_ONLY);
+    assert_int_equal(newest_error()->kind, HW_ERROR_READ_ONLY);
     /* Capacitors fail at a power cut, each time. */
     hw_errors_note_capacitors(&errors, now_us);
     assert_int_equal(hw_log.records.count, 2);
-    assert_int_equal(newest()->kind, HW_ERROR_CAPACITORS);
-    step();
+    assert_int_equal(newest_error()->kind, HW_ERROR_CAPACITORS);
+    take_step();
     assert_int_equal(events, 0); /* both have SMART's own events */
 }
 
@@ -170,7 +170,7 @@ static void test_an_event_says_where_its_error_is(void **state)
 {
     (void)state;
     hw_errors_note_die(&errors, 3, now_us);
-    step();
+    take_step();
     assert_int_equal(event.code, HW_ERROR_EVENT_CODE + HW_ERROR_DIE);
     assert_string_equal(
         event_text, "hardware error 1: flash die dead: address 0x3, info 1");
@@ -179,7 +179,7 @@ static void test_an_event_says_where_its_error_is(void **state)
     assert_int_equal(get_le32(event_data + 4), BOOT); /* boot */
     assert_true(get_le64(event_data + 8) == 3);       /* address */
     assert_true(get_le64(event_data + 16) == 1);      /* info */
-    step();
+    take_step();
     assert_int_equal(events, 1); /* once */
 }
 
@@ -192,10 +192,10 @@ static void test_what_was_corrected_is_no_event(void **state)
     fail_op(NAND_SEAM_PROGRAM, 0, false);
     fail_op(NAND_SEAM_ERASE, 0, false);
     fail_op(NAND_SEAM_UNCORRECTABLE, 0, false);
-    step();
+    take_step();
     assert_int_equal(events, 0);
     fail_op(NAND_SEAM_TRANSFER, 0, false);
-    step();
+    take_step();
     assert_int_equal(events, 1);
     assert_string_equal(event.name, "flash transfer failed");
 }
@@ -204,7 +204,7 @@ static void fail_transfers(uint32_t first, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         fail_op(NAND_SEAM_TRANSFER, first + i, false);
-        step();
+        take_step();
     }
 }
 
@@ -216,7 +216,7 @@ static void test_a_kind_has_a_limited_number_of_events_in_an_hour(void **state)
 
     /* Another kind has its own share. */
     hw_errors_note_die(&errors, 9, now_us);
-    step();
+    take_step();
     assert_int_equal(events, HW_ERROR_EVENTS + 1);
 
     now_us += HW_ERROR_HOUR_US - 1;
@@ -245,26 +245,26 @@ static void test_an_error_that_comes_again_is_one_event(void **state)
 static void test_the_spi_flash_does_not_log_each_of_its_failures(void **state)
 {
     (void)state;
-    step();
+    take_step();
     assert_int_equal(hw_log.records.count, 0);
     failures = (struct flash_failures){.count = 3, .addr = 0x1000};
-    step();
+    take_step();
     assert_int_equal(hw_log.records.count, 1);
-    assert_int_equal(newest()->kind, HW_ERROR_FLASH_WRITE);
-    assert_true(newest()->address == 0x1000);
-    assert_true(newest()->info == 3);
+    assert_int_equal(newest_error()->kind, HW_ERROR_FLASH_WRITE);
+    assert_true(newest_error()->address == 0x1000);
+    assert_true(newest_error()->info == 3);
     assert_int_equal(events, 1);
 
     /* An entry is a write to the same flash: no other one for an hour. */
     failures = (struct flash_failures){.count = 4, .addr = 0x2000};
     now_us += HW_ERROR_HOUR_US - 1;
-    step();
+    take_step();
     assert_int_equal(hw_log.records.count, 1);
     now_us++;
-    step();
-    assert_true(newest()->info == 4);
+    take_step();
+    assert_true(newest_error()->info == 4);
     now_us += HW_ERROR_HOUR_US;
-    step(); /* nothing new */
+    take_step(); /* nothing new */
     assert_int_equal(events, 2);
 }
 
@@ -274,12 +274,12 @@ static void test_a_crash_is_noted_at_the_next_start(void **state)
         .is_trap = true, .mepc = 0x80001234, .mcause = 5};
 
     (void)state;
-    begin(NULL, &panic);
-    assert_int_equal(newest()->kind, HW_ERROR_CRASH);
-    assert_true(newest()->is_fatal);
-    assert_true(newest()->address == 0x80001234);
-    assert_true(newest()->info == 5);
-    step();
+    begin_log(NULL, &panic);
+    assert_int_equal(newest_error()->kind, HW_ERROR_CRASH);
+    assert_true(newest_error()->is_fatal);
+    assert_true(newest_error()->address == 0x80001234);
+    assert_true(newest_error()->info == 5);
+    take_step();
     assert_int_equal(events, 0); /* a crash has an event of its own */
 }
 
@@ -294,9 +294,9 @@ static void begin_after(const char *file, uint8_t kind, uint32_t boot,
         .error = {{.kind = HW_ERROR_DIE, .number = 4, .boot = boot},
                   {.kind = kind, .number = 5, .boot = boot}},
         .count = 2};
-    begin(&kept, &panic);
+    begin_log(&kept, &panic);
     events = 0;
-    step();
+    take_step();
 }
 
 static void test_the_error_that_stopped_the_firmware_becomes_an_event(
