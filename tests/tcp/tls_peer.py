@@ -5,7 +5,9 @@
 Runs toe_tap (the drive's firmware and hardware models in a process) as toe_peer.py does.  NVMe is
 written by hand here; TLS is that of `openssl s_client`, TCP the kernel's.  A host writes and reads
 through an I/O queue behind TLS; others do what is not allowed, and disturb nobody.  tshark reads
-what was on the wire with the secrets that OpenSSL writes.
+what was on the wire with the secrets that the drive writes when it is asked to; OpenSSL has the
+same.  Nothing else has a key or a secret: neither the wire, nor the drive's log pages, nor its
+console, its trace records and its answers to requests.
 """
 import base64
 import hashlib
@@ -32,6 +34,8 @@ KEY = bytes(range(1, 33))
 DATA = random.Random(1).randbytes(64 << 10)
 EVERY_FRAME = 3
 STREAMS = 3     # of transfer()
+CROWD = 200     # addresses that do not finish a handshake
+PIECE = 8       # bytes of a secret that are enough to find it
 BLOCK = 512
 ICREQ = struct.pack("<BBBBI", 0, 0, 128, 0, 128) + bytes(120)
 
@@ -49,6 +53,12 @@ def expand(secret: bytes, label: bytes, context: bytes) -> bytes:
     return hmac.new(key, info + b"\1", hashlib.sha256).digest()
 
 
+# The key, what is derived of it, and the secrets of connections that OpenSSL has written.
+SECRETS = [KEY, expand(KEY, b"HostNQN", HOST.encode())]
+# What the drive has sent as log pages.
+LOGS: list[bytes] = []
+
+
 class Tls:
     """A connection by s_client, with the key for a subsystem."""
 
@@ -57,6 +67,7 @@ class Tls:
     def __init__(self, subsystem: str, *options: str, key: bytes = KEY) -> None:
         identity = f"NVMe0R01 {HOST} {subsystem}"
         psk = expand(expand(key, b"HostNQN", HOST.encode()), b"nvme-tls-psk", identity.encode())
+        SECRETS.append(psk)
         self.process = subprocess.Popen(
             ["openssl", "s_client", "-connect", f"{DRIVE[0]}:{PORT}", "-tls1_3", "-psk", psk.hex(),
              "-psk_identity", identity, "-keylogfile", self.keylog, *(options or ("-quiet",))],
@@ -151,6 +162,19 @@ def enable(queue: Queue) -> None:
     queue.command(0x7f, at_4=b"\0", at_40=struct.pack("<B3xIQ", 0, 0x14, 0x460001))
 
 
+def telemetry(admin: Queue) -> bytes:
+    """The host-initiated telemetry log, made now."""
+    def blocks(first: int, count: int, create: int) -> bytes:
+        size = count * BLOCK
+        return admin.command(2, length=size, at_40=struct.pack(
+            "<BBHHHQ", 7, create, size // 4 - 1 & 0xffff, size // 4 - 1 >> 16, 0,
+            first * BLOCK))[1]
+
+    head = blocks(0, 1, 1)
+    last = struct.unpack("<H", head[12:14])[0]      # of the third data area
+    return head + b"".join(blocks(n, 1, 0) for n in range(1, 1 + last))
+
+
 def transfer() -> str:
     """Write and read 300 KiB through an I/O queue.  @return the subsystem's NQN"""
     stream = Tls(DISCOVERY)
@@ -159,6 +183,7 @@ def transfer() -> str:
     admin_stream, io_stream = Tls(subsystem), Tls(subsystem)
     admin = Queue(admin_stream, subsystem, 0)
     enable(admin)
+    LOGS.append(telemetry(admin))
     admin.command(9, at_40=struct.pack("<II", 7, 0))        # one I/O queue
     queue = Queue(io_stream, subsystem, 1, admin.cntlid)
     data = DATA
@@ -201,14 +226,18 @@ def refusals(subsystem: str) -> None:
     stream.close()
 
 
+def crowd_address(number: int) -> str:
+    return f"10.77.1.{1 + number}"
+
+
 def never_finished(subsystem: str) -> None:
     """Many begin a handshake and do not go on, or do not close when they were refused; a host
     connects meanwhile."""
     hello = b"\x16\x03\x01\x02\0\x01"
     crowd = []
-    for n in range(120):
+    for n in range(CROWD):
         sock = socket.socket()
-        sock.bind((f"10.77.0.{100 + n}", 0))
+        sock.bind((crowd_address(n), 0))
         sock.settimeout(LIMIT_S)
         sock.connect((DRIVE[0], PORT))
         sock.sendall((b"", hello, b"\x16\x03\x01\0\x04\2\0\0\0")[n % 3])
@@ -271,10 +300,27 @@ def decrypted(capture: str, *options: str) -> bytes:
                     if len(line) % 2 == 0 and re.fullmatch("[0-9a-f]+", line))
 
 
-def transfer_that_is_read() -> str:
-    """As transfer(); tshark reads it with the secrets of the host, and not without."""
-    if shutil.which("tshark") is None:
-        return transfer()
+def shows_secret(data: bytes) -> bool:
+    """Whether there are 8 bytes of a key or a secret, as they are, as digits or in base64."""
+    for secret in SECRETS:
+        text = base64.b64encode(secret)
+        pieces = [secret[at:at + PIECE] for at in range(0, len(secret) - PIECE + 1, PIECE)]
+        if any(piece in data or piece[::-1] in data or piece.hex().encode() in data.lower()
+               for piece in pieces) or any(
+                text[at:at + 2 * PIECE] in data
+                for at in range(0, len(text) - 2 * PIECE + 1, PIECE)):
+            return True
+    return False
+
+
+def secrets_in(file: str) -> list[list[str]]:
+    """The lines of a key log: a label, a ClientHello's random, a secret."""
+    with open(file, encoding="ascii") as lines:
+        return [line.split() for line in lines if not line.startswith("#")]
+
+
+def transfer_that_is_read(keys: str) -> str:
+    """As transfer(); tshark reads it with the secrets that the drive writes, and not without."""
     with tempfile.TemporaryDirectory() as folder:
         Tls.keylog = f"{folder}/secrets"
         capture = Capture()
@@ -282,34 +328,53 @@ def transfer_that_is_read() -> str:
             subsystem = transfer()
         finally:
             data = capture.stop()
-        with open(f"{folder}/pcap", "wb") as file:
-            file.write(data)
-        assert decrypted(f"{folder}/pcap") == b""
-        found = decrypted(f"{folder}/pcap", "-o", f"tls.keylog_file:{Tls.keylog}")
-        assert ICREQ in found and found.count(DATA[:BLOCK]) >= 2, found[:300]
-        assert ICREQ not in data and DATA[:BLOCK] not in data
-        with open(Tls.keylog, encoding="ascii") as secrets:
-            words = [line.split() for line in secrets if not line.startswith("#")]
-        assert len(words) == 15, words      # five of each connection
-        for secret in (KEY, *(bytes.fromhex(line[2]) for line in words)):
-            assert secret not in data and secret.hex().encode() not in data
+        words = secrets_in(Tls.keylog)
         Tls.keylog = "/dev/null"
+        assert len(words) == 5 * STREAMS, words
+        SECRETS.extend(bytes.fromhex(line[2]) for line in words)
+        # Of the five kinds, the drive has all but EXPORTER_SECRET.
+        assert sorted(secrets_in(keys)) == sorted(
+            line for line in words if line[0] != "EXPORTER_SECRET")
+        assert not shows_secret(data)
+        assert ICREQ not in data and DATA[:BLOCK] not in data
+        if shutil.which("tshark") is not None:
+            with open(f"{folder}/pcap", "wb") as file:
+                file.write(data)
+            assert decrypted(f"{folder}/pcap") == b""
+            found = decrypted(f"{folder}/pcap", "-o", f"tls.keylog_file:{keys}")
+            assert ICREQ in found and found.count(DATA[:BLOCK]) >= 2, found[:300]
     return subsystem
 
 
-def exercise() -> None:
-    for n in range(120):
-        run("ip", "addr", "add", f"10.77.0.{100 + n}/24", "dev", "tap0")
-    subsystem = transfer_that_is_read()
+def exercise(keys: str) -> None:
+    for n in range(CROWD):
+        run("ip", "addr", "add", f"{crowd_address(n)}/16", "dev", "tap0")
+    subsystem = transfer_that_is_read(keys)
     refusals(subsystem)
     never_finished(subsystem)
     wait_closed()
 
 
 def inside(tool: str) -> None:
-    run_toe_tap(tool, exercise,
-                ("connections", "half_open", "pages", "slots", "refused_commands"),
-                TOE_TAP_TLS="required", TOE_TAP_HOST=HOST, TOE_TAP_KEY=key_text())
+    with tempfile.TemporaryDirectory() as folder:
+        keys, said = f"{folder}/keys", f"{folder}/said"
+        run_toe_tap(tool, lambda: exercise(keys),
+                    ("connections", "half_open", "pages", "slots", "refused_commands"),
+                    TOE_TAP_TLS="required", TOE_TAP_HOST=HOST, TOE_TAP_KEY=key_text(),
+                    TOE_TAP_KEYS=keys, TOE_TAP_SAID=said)
+        with open(said, "rb") as file:
+            outputs = [file.read(), *LOGS]
+    print("searched for keys:", *(f"{len(output)} bytes" for output in outputs))
+    # Trace records (one has the name of a host that was refused), the console, answers.
+    for part in (b"-5555555555550\0", b"nvme-tcp: listening", b"it has a key of TLS",
+                 b'"tls-identities"', b'"nvme-tls"', b'"crashes"'):
+        assert part in outputs[0], part
+    assert len(outputs[0]) > 40000 and all(len(log) > BLOCK for log in LOGS)
+    for output in outputs:
+        assert not shows_secret(output)
+    for secret in SECRETS:      # It would have been found.
+        for planted in (secret[8:16], secret.hex().encode(), base64.b64encode(secret)):
+            assert shows_secret(b"line 7 " + planted)
 
 
 if __name__ == "__main__":

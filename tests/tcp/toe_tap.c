@@ -10,6 +10,10 @@
  * fd00:0:0:2::1.  It runs in real time.  It prints "ready", runs until its
  * input ends, and then prints the engine's counters as JSON.
  * tests/tcp/toe_peer.py runs it.
+ *
+ * TOE_TAP_SAID in its environment names a file for all that the drive says: its
+ * trace records, its answers to requests, and its console.  TOE_TAP_KEYS names
+ * one for the key log of TLS, which is kept only then.
  */
 #include <fcntl.h>
 #include <linux/if.h>
@@ -32,6 +36,7 @@ enum {
     NS_A_MS = 1000000,
     MEDIUM_BYTES = 16 << 20,
     POLL_MS = 100,
+    STEPS = 50,
 };
 
 /* For the connections, once standard input has ended. */
@@ -125,9 +130,19 @@ static bool is_served(const struct native_drive *drive)
            drive->drive.tcp.echo.used != 0;
 }
 
+/* Append the trace records that have come. */
+static void keep_trace(struct machine *machine, FILE *said)
+{
+    if (said != NULL && machine->trace_len != 0) {
+        (void)fwrite(machine->trace, 1, machine->trace_len, said);
+        machine->trace_len = 0;
+        hw_mgmt_room(&machine->mgmt, HW_MGMT_TRACE);
+    }
+}
+
 /* Until standard input ends, and every connection has. */
 static void run_world(struct native_world *world, struct tap *taps,
-                      const struct native_drive *drive)
+                      struct native_drive *drive, FILE *said)
 {
     struct pollfd fds[] = {{.fd = taps[0].fd, .events = POLLIN},
                            {.fd = taps[1].fd, .events = POLLIN},
@@ -145,6 +160,7 @@ static void run_world(struct native_world *world, struct tap *taps,
         is_busy = tap_receive(&taps[0]);
         is_busy |= tap_receive(&taps[1]);
         is_busy |= native_world_step(world);
+        keep_trace(&drive->machine, said);
         (void)poll(fds, until_ns == 0 ? 3 : 2, is_busy ? 0 : wait_ms(world));
     }
 }
@@ -171,6 +187,81 @@ static void print_counters(const struct native_drive *drive)
                (unsigned long long)tcp_counter(toe->tcp, (enum tcp_counter)i));
     }
     printf("}\n");
+}
+
+/* Let the drive work for a while. */
+static void pass_time(struct native_world *world, struct native_drive *drive,
+                      FILE *said)
+{
+    for (unsigned int i = 0; i < STEPS; i++) {
+        world->now_ns += NS_A_MS;
+        while (native_world_step(world)) {
+        }
+        keep_trace(&drive->machine, said);
+    }
+}
+
+/* Ask the drive for all that it says about hosts and connections. */
+static void keep_answers(struct native_world *world, struct native_drive *drive,
+                         FILE *said)
+{
+    static const char *const requests[] = {
+        "hosts",       "authentication", "config",    "counters",
+        "controllers", "status",         "pools",     "tcp-connections",
+        "queue-pairs", "requests",       "addresses", "crashes",
+    };
+
+    machine_type(&drive->machine, "host\nconfig\naddresses\npools\n");
+    pass_time(world, drive, said);
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+        char line[64];
+
+        (void)snprintf(line, sizeof(line),
+                       "{\"v\":1,\"id\":%zu,\"request\":\"%s\"}\n", i,
+                       requests[i]);
+        machine_request(&drive->machine, line);
+        pass_time(world, drive, said);
+        (void)fprintf(said, "%s", machine_reply(&drive->machine));
+    }
+    (void)fprintf(said, "%s", machine_console(&drive->machine));
+    (void)fclose(said);
+}
+
+/* ---- The key log. */
+
+static bool has_file(void *ctx)
+{
+    return ctx != NULL;
+}
+
+static void put_line(void *ctx, const char *line)
+{
+    (void)fprintf(ctx, "%s", line);
+    (void)fflush(ctx);
+}
+
+/* @return the file that an environment variable names; NULL: none */
+static FILE *open_wanted(const char *variable)
+{
+    const char *name = getenv(variable);
+    FILE *file = name != NULL ? fopen(name, "wb") : NULL;
+
+    if (name != NULL && file == NULL) {
+        perror(name);
+        exit(1);
+    }
+    return file;
+}
+
+/* Native drives have no system controller, whose key log this replaces. */
+static void keep_keys(struct native_drive *drive)
+{
+    FILE *keys = open_wanted("TOE_TAP_KEYS");
+
+    if (drive->drive.tcp.tls != NULL) {
+        drive->drive.tcp.tls->config.key_log =
+            (struct tls_key_log){has_file, put_line, keys};
+    }
 }
 
 /* With TOE_TAP_TLS "allowed" or "required", a host has a key: TOE_TAP_HOST is
@@ -216,6 +307,7 @@ int main(int argc, char **argv)
         .has_nvme_iwarp = true,
     };
     static struct host_list hosts;
+    FILE *said = open_wanted("TOE_TAP_SAID");
     struct native_drive *drive;
     struct tap taps[SOC_PORTS];
 
@@ -231,10 +323,17 @@ int main(int argc, char **argv)
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         tap_open(&taps[i], argv[1 + i], &drive->machine, i);
     }
+    keep_keys(drive);
+    if (said != NULL) {
+        machine_trace(&drive->machine, BIT(TRACE_GROUPS) - 1);
+    }
     printf("ready\n");
     (void)fflush(stdout);
-    run_world(&world, taps, drive);
+    run_world(&world, taps, drive, said);
     print_counters(drive);
+    if (said != NULL) {
+        keep_answers(&world, drive, said);
+    }
     if (getenv("TOE_TAP_CONSOLE") != NULL) {
         fprintf(stderr, "%s", machine_console(&drive->machine));
     }
