@@ -540,6 +540,79 @@ static void test_keys_of_tls_are_kept_and_leave_the_flash(void **state)
     assert_int_equal(found_keys, 0);
 }
 
+/* How often the key of TLS of put_tls_key() is in the flash. */
+static unsigned int count_tls_keys(uint8_t number)
+{
+    uint8_t key[48];
+    unsigned int count = 0;
+
+    memset(key, number, sizeof(key));
+    for (size_t i = FLASH_HOSTS_A_ADDR; i + sizeof(key) <= PART_BYTES; i++) {
+        count += memcmp(part + i, key, sizeof(key)) == 0;
+    }
+    return count;
+}
+
+/* The last entry gets a key. */
+static void put_tls_key(uint8_t number)
+{
+    struct auth_key *key = &list.entry[list.count - 1].tls_key;
+
+    key->len = 48;
+    key->hash = AUTH_SHA384;
+    memset(key->bytes, number, 48);
+}
+
+/* Cut the power after each possible number of bytes while a key of TLS is
+ * replaced by another one or removed: the next start leaves the old key in both
+ * copies, or in none. */
+static void sweep_tls_key(bool is_replaced)
+{
+    static uint8_t image[PART_BYTES];
+    static struct host_list old, fresh;
+    unsigned int olds = 0, news = 0;
+    bool is_done = false;
+
+    memset(part, 0xff, sizeof(part));
+    make_list(3, 4);
+    put_tls_key(0xa5);
+    old = list;
+    assert_int_equal(host_store_write(&flash, &old), HOST_SAVED);
+    assert_int_equal(count_tls_keys(0xa5), 2);
+    make_list(3, 4);
+    if (is_replaced) {
+        put_tls_key(0x5a);
+    }
+    fresh = list;
+    memcpy(image, part, sizeof(part));
+    for (size_t cut = 0; !is_done; cut++) {
+        bool is_new;
+
+        memcpy(part, image, sizeof(part));
+        bytes_left = cut;
+        is_done =
+            host_store_write(&flash, &fresh) == HOST_SAVED && bytes_left != 0;
+        bytes_left = NEVER;
+        assert_int_equal(host_store_read(&flash, &found), HOST_STORE_INTACT);
+        is_new = memcmp(&found, &fresh, sizeof(found)) == 0;
+        assert_true(is_new || memcmp(&found, &old, sizeof(found)) == 0);
+        assert_int_not_equal(host_store_repair(&flash, &found),
+                             HOST_REPAIR_FAILED);
+        assert_int_equal(count_tls_keys(0xa5), is_new ? 0 : 2);
+        assert_int_equal(count_tls_keys(0x5a), is_new && is_replaced ? 2 : 0);
+        *(is_new ? &news : &olds) += 1;
+    }
+    assert_true(olds > 100 && news > 100);
+}
+
+static void test_a_power_cut_leaves_no_copy_of_a_removed_key_of_tls(
+    void **state)
+{
+    (void)state;
+    sweep_tls_key(false);
+    sweep_tls_key(true);
+}
+
 static void test_impossible_values_are_not_read(void **state)
 {
     uint8_t buf[HOST_ENTRY_LEN], header[HOST_LIST_HEADER_LEN];
