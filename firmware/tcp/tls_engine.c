@@ -66,6 +66,32 @@ bool tls_engine_set_key(struct tls_socket *socket, struct tls_conn *conn,
     return judge_key(socket, conn, status);
 }
 
+/* Whether the engine has room for the keys of another connection: one that had
+ * to make room has them until it has ended. */
+static bool has_context(const struct tls_socket *socket)
+{
+    unsigned int used = 0;
+
+    for (unsigned int i = 0; i < TLS_CONNS; i++) {
+        used += socket->conns[i].state == TLS_CONN_OPEN &&
+                socket->conns[i].engine == TLS_ENGINE_ON &&
+                !socket->conns[i].has_ended;
+    }
+    return used < toe_record_contexts(socket->config.toe);
+}
+
+void tls_engine_ended(struct tls_socket *socket)
+{
+    for (unsigned int i = 0; i < TLS_CONNS; i++) {
+        struct tls_conn *conn = &socket->conns[i];
+
+        if (conn->state == TLS_CONN_OPEN && conn->engine == TLS_ENGINE_WANTED) {
+            conn->needs_step = true;
+            socket->has_work = true;
+        }
+    }
+}
+
 /* Give it the keys when all of the handshake is sent and given back.  It does
  * not take them when it has reported further bytes: their entry comes next. */
 static bool start_engine(struct tls_socket *socket, struct tls_conn *conn)
@@ -73,8 +99,8 @@ static bool start_engine(struct tls_socket *socket, struct tls_conn *conn)
     struct toe *toe = socket->config.toe;
 
     if (conn->has_ended || conn->wants_abort || conn->given != conn->made ||
-        conn->credit_due != 0) {
-        return false;
+        conn->credit_due != 0 || !has_context(socket)) {
+        return false; /* or tls_engine_ended() follows */
     }
     if (!has_room(socket, 3)) {
         conn->needs_step = true;

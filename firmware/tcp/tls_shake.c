@@ -96,7 +96,8 @@ void tls_conn_begin(struct tls_socket *socket, struct tls_conn *conn)
         socket->config.crypto, socket->config.find_keys, socket->config.ctx};
     uint8_t number = 0;
 
-    if (socket->open_count >= TLS_OPEN_MAX || has_most(socket, conn)) {
+    if (!nvme_tcp_has_room_behind_tls(socket->config.nvme->config.tcp) ||
+        has_most(socket, conn)) {
         socket->counters[TLS_COUNT_REFUSED]++;
         tls_conn_end(socket, conn);
         return;
@@ -130,11 +131,6 @@ static void attach_nvme(struct tls_socket *socket, struct tls_conn *conn)
         tls_half_init(&conn->sends, socket->config.crypto, hash,
                       &server->from_server);
     }
-    if (socket->open_count >= TLS_OPEN_MAX) {
-        socket->counters[TLS_COUNT_REFUSED]++;
-        tls_conn_end(socket, conn);
-        return;
-    }
     socket->counters[TLS_COUNT_HANDSHAKES]++;
     conn->peer.is_behind_tls = true;
     conn->nvme = nvme_tcp_asked(tcp, conn->tid, &conn->peer);
@@ -144,6 +140,7 @@ static void attach_nvme(struct tls_socket *socket, struct tls_conn *conn)
     }
     tls_conn_enter(socket, conn, TLS_CONN_OPEN);
     nvme_tcp_established(tcp, conn->nvme);
+    socket->counters[TLS_COUNT_REFUSED] += conn->nvme_aborts; /* no room */
 }
 
 /* Give bytes of the ring to the handshake.  @return whether it took any */

@@ -414,6 +414,7 @@ static void tell_ended(struct tls_socket *socket, struct tls_conn *conn)
 static void take_end(struct tls_socket *socket, struct tls_conn *conn)
 {
     conn->has_ended = true;
+    tls_engine_ended(socket);
     if (conn->state == TLS_CONN_OPEN) {
         tell_ended(socket, conn);
     } else if (conn->state != TLS_CONN_ENDING) {

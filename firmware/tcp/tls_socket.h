@@ -233,6 +233,9 @@ enum { TLS_ENGINE_COOKIE = 1 }; /* of alerts and KeyUpdates; others have 0 */
 /** @return whether anything was done */
 bool tls_engine_step(struct tls_socket *socket, struct tls_conn *conn);
 
+/** A connection has ended, so the engine has its keys no longer. */
+void tls_engine_ended(struct tls_socket *socket);
+
 /** As tls_conn_say(). */
 MUST_USE bool tls_engine_say(struct tls_socket *socket, struct tls_conn *conn,
                              enum tls_type type, const uint8_t *message,

@@ -9,9 +9,15 @@
  * There are as many connections as there may be: end one whose host has proven
  * no identity, for one of this host.
  *
+ * @param transport  if it is within another one: end one that is, too
  * @return false when there is none
  */
 MUST_USE bool nvmf_qpair_displace_tcp(struct nvmf_target *target,
+                                      const struct nvmf_transport *transport,
                                       const uint8_t *host, uint64_t now_us);
+
+/** Whether that may end one for any host. */
+bool nvmf_qpair_may_displace_tcp(const struct nvmf_target *target,
+                                 const struct nvmf_transport *transport);
 
 #endif

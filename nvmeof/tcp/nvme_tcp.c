@@ -362,7 +362,7 @@ static void queue_established(struct nvme_tcp_queue *queue)
     struct nvme_tcp *tcp = queue->tcp;
 
     tcp->counters[NVME_TCP_CONNECTIONS]++;
-    if (!tcp_room_make(tcp, queue->event.host) || !qpair_reserve(queue)) {
+    if (!tcp_room_make(queue) || !qpair_reserve(queue)) {
         tcp->counters[NVME_TCP_REFUSED]++;
         tcp_queue_abort(queue);
         return;

@@ -153,6 +153,10 @@ uint16_t nvme_tcp_asked(struct nvme_tcp *tcp, uint32_t id,
                         const struct nvme_tcp_peer *peer);
 void nvme_tcp_established(struct nvme_tcp *tcp, uint16_t conn);
 
+/** Whether there is a place behind TLS, or a host has one that has proven no
+ * identity: nvme_tcp_established() may find room. */
+bool nvme_tcp_has_room_behind_tls(struct nvme_tcp *tcp);
+
 /** This many more bytes are in the ring. */
 void nvme_tcp_received(struct nvme_tcp *tcp, uint16_t conn, uint32_t len_bytes);
 

@@ -4,22 +4,32 @@
 
 #include "nvmeof/target/make_room.h"
 
+/* Whether a connection is one of those that a transport counts. */
+static bool is_counted(const struct nvme_tcp_queue *queue,
+                       const struct nvmf_transport *transport)
+{
+    return queue->is_behind_tls || transport->within == NULL;
+}
+
 /* Whether there are as many connections as there may be.  Handshakes do not
  * count, and not those that end without waiting for their peers. */
-static bool is_full(const struct nvme_tcp *tcp)
+static bool is_full(const struct nvme_tcp *tcp,
+                    const struct nvmf_transport *transport)
 {
     unsigned int open = 0;
 
     for (unsigned int i = 0; i < NVME_TCP_QUEUES; i++) {
         open += tcp->queues[i].state > TCP_QUEUE_OPENING &&
-                tcp->queues[i].state < TCP_QUEUE_ABORTING;
+                tcp->queues[i].state < TCP_QUEUE_ABORTING &&
+                is_counted(&tcp->queues[i], transport);
     }
-    return open >= NVME_TCP_OPEN_MAX;
+    return open >= transport->max_qpairs;
 }
 
 /* @return the connection that began to end first, of those whose peers have
  * all bytes and a FIN, and have not closed; or NULL */
-static struct nvme_tcp_queue *find_closing(struct nvme_tcp *tcp)
+static struct nvme_tcp_queue *find_closing(
+    struct nvme_tcp *tcp, const struct nvmf_transport *transport)
 {
     struct nvme_tcp_queue *found = NULL;
 
@@ -28,7 +38,7 @@ static struct nvme_tcp_queue *find_closing(struct nvme_tcp *tcp)
 
         if ((queue->state == TCP_QUEUE_ENDING ||
              queue->state == TCP_QUEUE_CLOSING) &&
-            queue->was_closed &&
+            queue->was_closed && is_counted(queue, transport) &&
             (found == NULL || queue->ending_us < found->ending_us)) {
             found = queue;
         }
@@ -36,14 +46,16 @@ static struct nvme_tcp_queue *find_closing(struct nvme_tcp *tcp)
     return found;
 }
 
-bool tcp_room_make(struct nvme_tcp *tcp, const uint8_t *host)
+static bool make_room(struct nvme_tcp *tcp,
+                      const struct nvmf_transport *transport,
+                      const uint8_t *host)
 {
-    while (is_full(tcp)) {
-        struct nvme_tcp_queue *closing = find_closing(tcp);
+    while (is_full(tcp, transport)) {
+        struct nvme_tcp_queue *closing = find_closing(tcp, transport);
 
         if (closing != NULL) {
             tcp_queue_abort(closing);
-        } else if (nvmf_qpair_displace_tcp(tcp->config.target, host,
+        } else if (nvmf_qpair_displace_tcp(tcp->config.target, transport, host,
                                            tcp->now_us)) {
             tcp->counters[NVME_TCP_DISPLACED]++;
         } else {
@@ -51,6 +63,22 @@ bool tcp_room_make(struct nvme_tcp *tcp, const uint8_t *host)
         }
     }
     return true;
+}
+
+bool tcp_room_make(struct nvme_tcp_queue *queue)
+{
+    struct nvme_tcp *tcp = queue->tcp;
+
+    return (!queue->is_behind_tls ||
+            make_room(tcp, &tcp->behind_tls, queue->event.host)) &&
+           make_room(tcp, &tcp->transport, queue->event.host);
+}
+
+bool nvme_tcp_has_room_behind_tls(struct nvme_tcp *tcp)
+{
+    return !is_full(tcp, &tcp->behind_tls) ||
+           find_closing(tcp, &tcp->behind_tls) != NULL ||
+           nvmf_qpair_may_displace_tcp(tcp->config.target, &tcp->behind_tls);
 }
 
 struct nvme_tcp_queue *tcp_room_take(struct nvme_tcp *tcp)

@@ -202,7 +202,7 @@ static inline void tcp_note_work(struct nvme_tcp *tcp, uint32_t len_bytes)
  * waits for its peer's FIN only, or one of a host without proof.
  *
  * @return whether there is room */
-bool tcp_room_make(struct nvme_tcp *tcp, const uint8_t *host);
+bool tcp_room_make(struct nvme_tcp_queue *queue);
 
 /** @return a queue for a handshake, or NULL */
 struct nvme_tcp_queue *tcp_room_take(struct nvme_tcp *tcp);

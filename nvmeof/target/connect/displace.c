@@ -118,13 +118,31 @@ static bool is_of_tcp(const struct nvmf_target *target,
     return qpair->transport->trtype == TRTYPE_TCP && is_staying(target, qpair);
 }
 
-bool nvmf_qpair_displace_tcp(struct nvmf_target *target, const uint8_t *host,
-                             uint64_t now_us)
+static bool is_of_tcp_part(const struct nvmf_target *target,
+                           const struct nvmf_qpair *qpair)
+{
+    return qpair->transport->within != NULL && is_of_tcp(target, qpair);
+}
+
+static share_filter *tcp_filter(const struct nvmf_transport *transport)
+{
+    return transport->within != NULL ? is_of_tcp_part : is_of_tcp;
+}
+
+bool nvmf_qpair_may_displace_tcp(const struct nvmf_target *target,
+                                 const struct nvmf_transport *transport)
+{
+    return share_choose(target, tcp_filter(transport), NULL) != NO_QPAIR;
+}
+
+bool nvmf_qpair_displace_tcp(struct nvmf_target *target,
+                             const struct nvmf_transport *transport,
+                             const uint8_t *host, uint64_t now_us)
 {
     uint16_t index;
 
     target->now_us = now_us;
-    index = choose_queue(target, is_of_tcp, host);
+    index = choose_queue(target, tcp_filter(transport), host);
     if (index != NO_QPAIR) {
         qpair_end_silent(target, index);
     }

@@ -197,7 +197,7 @@ bool toe_place(struct toe *toe, uint32_t tid, const struct toe_place *place,
 
 struct nvme_tcp {
     struct nvme_tcp_socket socket;
-    bool refuses;
+    bool refuses, is_full;
     uint16_t count; /* connections so far */
     uint32_t ids[PEERS];
     uint32_t received[PEERS];
@@ -226,6 +226,11 @@ void nvme_tcp_established(struct nvme_tcp *tcp, uint16_t conn)
 {
     (void)tcp;
     (void)conn;
+}
+
+bool nvme_tcp_has_room_behind_tls(struct nvme_tcp *tcp)
+{
+    return !tcp->is_full;
 }
 
 void nvme_tcp_received(struct nvme_tcp *tcp, uint16_t conn, uint32_t len_bytes)
@@ -964,4 +969,37 @@ static void test_the_place_of_a_refused_connection_waits_for_room(void **state)
     take_turns();
     assert_int_equal(releases, 1);
     assert_int_equal(tls.used, 0);
+}
+
+/* NVMe/TCP has no place, and can make none. */
+static void test_a_handshake_without_a_place_does_not_begin(void **state)
+{
+    (void)state;
+    nvme->is_full = true;
+    peer_shakes(1, GOES_ON);
+    assert_int_equal(engine[1].aborts, 1);
+    assert_int_equal(tls.counters[TLS_COUNT_REFUSED], 1);
+    for (unsigned int i = 0; i < TLS_HANDSHAKES; i++) {
+        assert_int_equal(tls.handshakes[i].state, TLS_SERVER_IDLE);
+    }
+    engine_ends(1);
+    assert_int_equal(tls.used, 0);
+}
+
+/* A connection that has made room has its keys until it has ended. */
+static void test_keys_wait_for_a_connection_that_ends(void **state)
+{
+    enum { FIRST = 1, LAST = TLS_OPEN_MAX + 1 };
+
+    (void)state;
+    for (uint32_t tid = FIRST; tid < LAST; tid++) {
+        peer_opens_with_keys(tid);
+        assert_int_equal(engine[tid].keys, 2);
+    }
+    peer_opens_with_keys(LAST);
+    assert_int_equal(engine[LAST].keys_asked, 0);
+    assert_true(tls_socket_deadline(&tls) > now_us);
+    engine_ends(FIRST);
+    assert_int_equal(engine[LAST].keys, 2);
+    assert_int_equal(engine[LAST].aborts, 0);
 }

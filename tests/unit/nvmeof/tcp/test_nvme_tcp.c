@@ -1045,6 +1045,34 @@ static void test_connections_without_connect_keep_nobody_out(void **state)
         0);
 }
 
+/* The same behind TLS, where there are fewer connections: plain ones do not
+ * make room. */
+static void test_connections_behind_tls_keep_nobody_out(void **state)
+{
+    struct world *w = *state;
+    struct world_peer *plain = world_connect(w);
+    struct world_peer *first;
+    struct link link;
+
+    w->is_behind_tls = true;
+    w->hosts = 1;
+    first = world_connect(w);
+    for (unsigned int i = 1; i < NVME_TCP_TLS_MAX; i++) {
+        assert_true(nvme_tcp_has_room_behind_tls(w->tcp));
+        assert_true(world_connect(w)->is_open);
+    }
+    assert_true(nvme_tcp_has_room_behind_tls(w->tcp));
+    world_await_end(w, world_connect(w)); /* it displaces nothing of its own */
+    assert_false(first->is_ended);
+    w->hosts = 2;
+    link = open_link(w, 0);
+    assert_int_equal(connect_queue(w, &link, 0, 0xffff, true).status, 0);
+    world_run(w, 10000);
+    assert_true(first->is_ended);
+    assert_false(plain->is_ended);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_DISPLACED), 1);
+}
+
 /* Peers that have taken all connections, have made the drive end them, and do
  * not close: the drive waits for their FINs, but nobody has to wait for it. */
 static void test_peers_that_do_not_close_keep_nobody_out(void **state)
@@ -1188,6 +1216,8 @@ static void test_granted_queues_have_connections_behind_tls(void **state)
     assert_int_equal(connect_all_queues(w), 17);
     assert_int_equal(connect_all_queues(w), 17);
     assert_int_equal(connect_all_queues(w), NVME_TCP_TLS_MAX - 3 * 17);
+    assert_false(nvme_tcp_has_room_behind_tls(w->tcp));
+    world_await_end(w, world_connect(w));
     w->is_behind_tls = false;
     assert_int_equal(connect_all_queues(w), 17);
 }
