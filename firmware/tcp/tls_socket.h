@@ -38,7 +38,8 @@ enum {
     TLS_MEMORY_BYTES = TLS_CONNS * TLS_CONN_BYTES,
 
     TLS_PATIENCE_US = 5000000, /* for the first byte, a handshake, an end */
-    TLS_TURN_BYTES = 65536,    /* encrypted or decrypted in a turn */
+    TLS_TURN_BYTES = 65536,    /* encrypted or decrypted in a turn; see also
+                                * UPDATE_COST of tls_engine.c */
     TLS_SOCKET_COMMANDS = NVME_SOCKET_COMMANDS,
 };
 

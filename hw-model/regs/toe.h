@@ -60,7 +60,8 @@ enum {
     TOE_RING_LOG2_MIN = 12,
     TOE_RING_LOG2_MAX = 20,
     TOE_RECORD_CONTEXTS = 64,
-    TOE_RECORD_RING_LOG2_MAX = 16, /* of a connection with keys */
+    TOE_RECORD_RING_LOG2_MIN = 15, /* of a connection with keys */
+    TOE_RECORD_RING_LOG2_MAX = 16,
 };
 
 /* Counters: 64 bits each, low word first, read-only, cleared by reset. */

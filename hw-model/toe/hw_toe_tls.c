@@ -16,6 +16,14 @@
 /* A record with data has as much content, or all that is left of its SEND. */
 enum { CONTENT_MIN = 4096 };
 
+/* Of a ring: a record that is not complete leaves room for a capsule. */
+enum { RECORD_RING_MIN = 1 << TOE_RECORD_RING_LOG2_MIN };
+
+_Static_assert((int)RECORD_RING_MIN >= (int)RECORD_HEADER_LEN +
+                                           (int)RECORD_CIPHER_MAX +
+                                           2 * (int)TOE_CAPSULE_MAX,
+               "the longest record has room");
+
 _Static_assert((int)RECORDS_RX_LEN == 1 << TOE_RECORD_RING_LOG2_MAX,
                "the whole window has room");
 _Static_assert((int)RECORD_KEY_MAX == (int)TOE_KEY_MAX &&
@@ -422,6 +430,7 @@ enum toe_status hw_toe_key_run(struct hw_toe *toe, struct hw_toe_conn *conn,
     }
     if ((len != 16 && len != 32) ||
         (cmd[TOE_KEY_FLAGS] & ~TOE_KEY_RECEIVES) != 0 ||
+        hw_toe_ring_bytes(toe) < RECORD_RING_MIN ||
         hw_toe_ring_bytes(toe) > RECORDS_RX_LEN) {
         return TOE_BAD_ARGUMENT;
     }

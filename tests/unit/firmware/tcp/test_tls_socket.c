@@ -903,6 +903,39 @@ static void test_a_key_update_waits_for_room(void **state)
     assert_true(tls_socket_deadline(&tls) > now_us);
 }
 
+/* Hosts that want new keys all the time do not make a turn of the main loop
+ * long: some are served in each, and all in turn. */
+static void test_a_turn_takes_some_key_updates_only(void **state)
+{
+    enum { CONNS = 40, A_TURN = 16 };
+    unsigned int before = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < CONNS; i++) {
+        peer_opens_with_keys(i);
+        assert_int_equal(engine[i].keys, 2);
+    }
+    for (uint32_t i = 0; i < CONNS; i++) {
+        peer_updates_key(i);
+    }
+    for (unsigned int turn = 0; turn < 3; turn++) {
+        unsigned int given = 0;
+
+        assert_true(tls_socket_step(&tls, now_us));
+        for (uint32_t i = 0; i < CONNS; i++) {
+            given += engine[i].keys_asked > 2 && engine[i].keys != 2 &&
+                     !tls.conns[tls.conn_of[i]].key_due;
+        }
+        assert_in_range(given - before, 1, A_TURN);
+        before = given;
+    }
+    assert_int_equal(before, CONNS);
+    take_turns();
+    for (uint32_t i = 0; i < CONNS; i++) {
+        assert_int_equal(engine[i].keys, 4);
+    }
+}
+
 /* Further bytes that the engine has reported come first. */
 static void test_a_key_is_asked_for_again_after_further_bytes(void **state)
 {

@@ -2178,18 +2178,23 @@ static void test_toe_opens_records_that_wrap_around_in_the_ring(void **state)
 {
     struct bed *bed = *state;
     struct records_tx *peer = tls_peer();
+    uint32_t before = (1 << 15) - 96; /* to the end of the ring */
     uint32_t tid, other, value, ack;
 
+    (void)hw_toe_write(&bed->toe, A_TOE_CONFIG, 1500 | 15 << 16);
     engine_start(bed);
     tid = connect_peer(bed);
     ack = bed->last_seq + 1;
-    segment_receive(bed, 7, TCP_ACK, 101, ack, 4000);
-    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
-    assert_int_equal(run_memory(bed, TOE_CMD_CREDIT, tid, 0, 4000), TOE_OK);
+    for (uint32_t at = 0; at != before; at += before / 8) {
+        segment_receive(bed, 7, TCP_ACK, 101 + at, ack, before / 8);
+        assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+        assert_int_equal(run_memory(bed, TOE_CMD_CREDIT, tid, 0, before / 8),
+                         TOE_OK);
+    }
     seal_data(peer, 'a', 50); /* ends before the end of the ring */
     seal_data(peer, 'b', 500);
     seal_data(peer, 'c', 200);
-    bytes_receive(bed, 4101, ack, peer->bytes, (uint32_t)peer->made);
+    bytes_receive(bed, 101 + before, ack, peer->bytes, (uint32_t)peer->made);
     assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
     assert_int_equal(value, peer->made);
     assert_int_equal(run_key(bed, tid, tls_key[0], TOE_KEY_RECEIVES, value),
@@ -2213,6 +2218,7 @@ static void test_toe_sends_a_record_again_as_it_was(void **state)
     struct records_tx *same = tls_peer();
     uint32_t tid, other, value, ack;
 
+    (void)hw_toe_write(&bed->toe, A_TOE_CONFIG, 1500 | 15 << 16);
     engine_start(bed);
     tid = connect_peer(bed);
     ack = bed->last_seq + 1;
@@ -2274,6 +2280,26 @@ static void test_toe_fills_in_digests_around_a_record_without_data(void **state)
     assert_int_equal(get_le32(pdu + 24), crc32c_update(0, pdu, 24));
 }
 
+/* In a smaller ring, a record would never be complete. */
+static void test_toe_takes_keys_for_rings_with_room_for_a_record(void **state)
+{
+    struct bed *bed = *state;
+
+    for (uint32_t log2 = 12; log2 <= 17; log2++) {
+        bool is_good = log2 == 15 || log2 == 16;
+        uint32_t tid;
+
+        (void)teardown(state);
+        assert_int_equal(setup(state), 0);
+        bed = *state;
+        (void)hw_toe_write(&bed->toe, A_TOE_CONFIG, 1500 | log2 << 16);
+        engine_start(bed);
+        tid = connect_peer(bed);
+        assert_int_equal(run_key(bed, tid, tls_key[0], TOE_KEY_RECEIVES, 0),
+                         is_good ? TOE_OK : TOE_BAD_ARGUMENT);
+    }
+}
+
 /* Whether there is a key of run_key(), with which the round keys of AES begin,
  * or its vector. */
 static bool has_key(const void *memory, size_t len)
@@ -2296,6 +2322,7 @@ static void test_toe_loaded_has_no_keys(void **state)
     uint32_t tid, other, value;
     static struct hw_toe_state saved;
 
+    (void)hw_toe_write(&bed->toe, A_TOE_CONFIG, 1500 | 15 << 16);
     engine_start(bed);
     tid = connect_peer(bed);
     assert_int_equal(run_key(bed, tid, tls_key[0], 0, 0), TOE_OK);
