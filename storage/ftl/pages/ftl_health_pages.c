@@ -104,8 +104,8 @@ void ftl_health_snapshot(struct ftl *ftl, uint16_t index)
 
 /*
  * Note planes of a block of a die that, as the flash says, have failed.  If the
- * mount could not rebuild some unit without knowing this, or has compared copies
- * and took a superblock for half erased, it begins again.
+ * mount could not rebuild some unit without knowing this, or has compared
+ * copies and took a superblock for half erased, it begins again.
  */
 static void take_planes(struct ftl *ftl, size_t at, uint8_t planes)
 {
