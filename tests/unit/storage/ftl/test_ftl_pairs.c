@@ -655,14 +655,47 @@ static bool is_stripe_open(const struct ftl *ftl, uint32_t place)
     return is_open;
 }
 
+/* Whether something may have left complete stripes without parity, apart from
+ * the death of a die. */
+static bool may_lack_parity(const struct plan *plan)
+{
+    for (unsigned int i = 0; i < plan->count; i++) {
+        switch (plan->faults[i].kind) {
+        case PROGRAM_FAIL:
+        case ERASE_FAIL:
+        case WORD:
+        case FULL:
+        case TRANSFER:
+            return true;
+        default:
+            break;
+        }
+    }
+    return false;
+}
+
+/* Whether a place is on the only die that has died in use.  So what it holds
+ * was programmed before that, and its stripe was completed. */
+static bool is_of_dead_die(const struct ftl *ftl, const struct run *run,
+                           uint32_t place)
+{
+    struct ftl_flash_op op;
+
+    ftl_layout_row(&ftl->layout, ftl_place_row(&ftl->layout, place), &op);
+    return ftl->parity.num_dead == 1 && ftl->parity.dead_dies[op.die] &&
+           !may_lack_parity(&run->plan);
+}
+
 /* Whether parity may be missing or incomplete beside a place. */
 static bool is_unprotected(const struct ftl *ftl, const struct run *run,
                            uint32_t place)
 {
     const struct ftl_superblock *at =
         &ftl->superblocks[ftl_place_superblock(&ftl->layout, place)];
+    bool lacks_parity = (ftl->parity.num_dead != 0 || at->moves_soon) &&
+                        !is_of_dead_die(ftl, run, place);
 
-    return ftl->parity.num_dead != 0 || at->moves_soon || at->is_given_up ||
+    return lacks_parity || at->is_given_up ||
            (!is_saved(run) && (is_stripe_open(ftl, place) ||
                                at->rows_in_flight != 0 || at->is_suspect));
 }
@@ -812,10 +845,12 @@ static void set_expectations(struct run *run)
     struct bed *bed = run->bed;
     const struct ftl *ftl = bed->ftl;
     bool may_be_old = !has_checkpoint(ftl, run);
+    /* Pages with trims come first.  Others say nothing about contents. */
+    uint32_t end = ftl->config.logical_units + ftl->trim_pages;
     /* Two dead dies: what the mount moves has no parity. */
     bool is_any_page_beyond = count_dead_dies(run) > 1;
 
-    for (uint32_t i = 0; i < ftl->entries; i++) {
+    for (uint32_t i = 0; i < end; i++) {
         uint32_t place = durable_place(ftl, ftl->map[i]);
         bool is_beyond, is_original;
 
@@ -1150,11 +1185,15 @@ static bool has_more_offs(const struct run *run)
 static bool run_cycle(struct run *run)
 {
     struct bed *bed = run->bed;
+    uint32_t start = bed->boot;
 
     use_until_off(run);
     use_power_off(run);
     if (!mount_bed(run)) {
         return false;
+    }
+    if (run->off_kind == SAVE && run->num_losses <= 1) {
+        assert_true(ftl_was_saved(bed->ftl, start));
     }
     totals.lost_units += bed_check_each(bed);
     nand_array_clear_injections(bed->array);
