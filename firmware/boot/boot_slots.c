@@ -82,7 +82,8 @@ void boot_slots_read(struct boot_slots *slots, const struct boot_config *config)
     for (uint8_t number = 1; number <= SLOT_COUNT; number++) {
         read_header(slots, number);
     }
-    (void)slot_record_read(config->flash, &slots->state, &slots->sequence);
+    slots->has_older = slot_record_read(config->flash, &slots->state,
+                                        &slots->sequence) == AREA_OLDER;
 }
 
 static bool is_untried(const struct boot_slots *slots, uint8_t number)

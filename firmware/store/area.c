@@ -47,6 +47,7 @@ const struct area sanitize_area = {
 const struct area slot_record_area = {
     .magic = {'E', 'S', 'S', 'D', '-', 'F', 'W', '1'},
     .addr = FLASH_SLOT_RECORD_ADDR,
+    .mirror_addr = FLASH_SLOT_RECORD_MIRROR,
     .copies = FLASH_SLOT_RECORD_COPIES,
     .copy_bytes = FLASH_SECTOR_BYTES,
 };
@@ -97,7 +98,7 @@ struct header {
 
 enum { RINGS_MAX = 2, ERASED = 0xff };
 
-static uint32_t count_rings(const struct area *area)
+uint32_t area_rings(const struct area *area)
 {
     return area->mirror_addr != 0 ? RINGS_MAX : 1;
 }
@@ -210,12 +211,12 @@ enum area_result area_read(const struct flash *flash, const struct area *area,
         struct header found[RINGS_MAX] = {0};
         uint32_t newest = 0;
 
-        for (uint32_t ring = 0; ring < count_rings(area); ring++) {
+        for (uint32_t ring = 0; ring < area_rings(area); ring++) {
             found[ring] = find_newest(flash, area, ring, below, &written);
             newest = MAX(newest, found[ring].sequence);
         }
         *sequence = MAX(*sequence, newest);
-        for (uint32_t ring = 0; newest != 0 && ring < count_rings(area);
+        for (uint32_t ring = 0; newest != 0 && ring < area_rings(area);
              ring++) {
             if (found[ring].sequence == newest &&
                 read_body(flash, &found[ring], buf, size)) {
@@ -257,9 +258,10 @@ bool area_read_older(const struct flash *flash, const struct area *area,
     return false;
 }
 
-uint32_t area_next_addr(const struct area *area, uint32_t sequence)
+uint32_t area_next_addr(const struct area *area, uint32_t ring,
+                        uint32_t sequence)
 {
-    return copy_addr(area, 0, sequence + 1);
+    return copy_addr(area, ring, sequence + 1);
 }
 
 static bool erase_place(const struct flash *flash, uint32_t addr, size_t len)
@@ -290,32 +292,33 @@ static bool program_place(const struct flash *flash, const struct area *area,
            flash_program(flash, addr, header, sizeof(header));
 }
 
-/* Erase what a write that has failed has left, so that the copy before it stays
- * in force. */
-static void take_back(const struct flash *flash, const struct area *area,
-                      uint32_t sequence)
+void area_take_back(const struct flash *flash, const struct area *area,
+                    uint32_t sequence)
 {
-    for (uint32_t ring = 0; ring < count_rings(area); ring++) {
+    for (uint32_t ring = 0; ring < area_rings(area); ring++) {
         struct header header = read_header(flash, area, ring, sequence);
+        bool is_damaged = header.was_written && header.sequence == 0;
 
-        if (header.sequence == sequence &&
+        if ((header.sequence == sequence || is_damaged) &&
             !flash_erase_sector(flash, header.addr)) {
             return; /* The next start finds the new record. */
         }
     }
 }
 
-bool area_write(const struct flash *flash, const struct area *area,
-                uint32_t *sequence, const uint8_t *buf, size_t len)
+/* Write a copy into each ring.  @param is_erased  the places are */
+static bool write_rings(const struct flash *flash, const struct area *area,
+                        uint32_t *sequence, const uint8_t *buf, size_t len,
+                        bool is_erased)
 {
     uint32_t next = *sequence + 1;
 
-    for (uint32_t ring = 0; ring < count_rings(area); ring++) {
+    for (uint32_t ring = 0; ring < area_rings(area); ring++) {
         uint32_t addr = copy_addr(area, ring, next);
 
-        if (!erase_place(flash, addr, len) ||
+        if ((!is_erased && !erase_place(flash, addr, len)) ||
             !program_place(flash, area, addr, next, buf, len)) {
-            take_back(flash, area, next);
+            area_take_back(flash, area, next);
             return false;
         }
         *sequence = next;
@@ -323,16 +326,16 @@ bool area_write(const struct flash *flash, const struct area *area,
     return true;
 }
 
+bool area_write(const struct flash *flash, const struct area *area,
+                uint32_t *sequence, const uint8_t *buf, size_t len)
+{
+    return write_rings(flash, area, sequence, buf, len, false);
+}
+
 bool area_write_erased(const struct flash *flash, const struct area *area,
                        uint32_t *sequence, const uint8_t *buf, size_t len)
 {
-    uint32_t next = *sequence + 1;
-
-    if (!program_place(flash, area, copy_addr(area, 0, next), next, buf, len)) {
-        return false;
-    }
-    *sequence = next;
-    return true;
+    return write_rings(flash, area, sequence, buf, len, true);
 }
 
 /* Whether a place holds these bytes with this sequence number. */
@@ -356,6 +359,17 @@ static bool place_holds(const struct flash *flash, const struct area *area,
         crc = crc32_update(crc, part, n);
     }
     return crc == header.body_crc;
+}
+
+bool area_holds(const struct flash *flash, const struct area *area,
+                uint32_t sequence, const uint8_t *buf, size_t len)
+{
+    for (uint32_t ring = 0; ring < area_rings(area); ring++) {
+        if (!place_holds(flash, area, ring, sequence, buf, len)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 enum area_repair area_repair(const struct flash *flash, const struct area *area,

@@ -88,11 +88,24 @@ MUST_USE bool area_read_older(const struct flash *flash,
 MUST_USE bool area_write(const struct flash *flash, const struct area *area,
                          uint32_t *sequence, const uint8_t *buf, size_t len);
 
-/** The address of the copy that the next area_write() overwrites. */
-uint32_t area_next_addr(const struct area *area, uint32_t sequence);
+/** Whether each ring holds this record with this sequence. */
+bool area_holds(const struct flash *flash, const struct area *area,
+                uint32_t sequence, const uint8_t *buf, size_t len);
 
-/** As area_write(), but the caller has erased the sectors at area_next_addr().
- * Only for areas without a mirror. */
+/** Erase what a write that has failed has left, so that the copy before it
+ * stays in force. */
+void area_take_back(const struct flash *flash, const struct area *area,
+                    uint32_t sequence);
+
+/** How many rings an area has: 2 with a mirror. */
+uint32_t area_rings(const struct area *area);
+
+/** The address of the copy in a ring that the next area_write() overwrites. */
+uint32_t area_next_addr(const struct area *area, uint32_t ring,
+                        uint32_t sequence);
+
+/** As area_write(), but the caller has erased the sectors at area_next_addr()
+ * of each ring. */
 MUST_USE bool area_write_erased(const struct flash *flash,
                                 const struct area *area, uint32_t *sequence,
                                 const uint8_t *buf, size_t len);

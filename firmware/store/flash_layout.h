@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The layout of the SPI flash. tools/essd/storage/flash.py reads the numbers
- * from this file.  From 0x019e0000, 0x01c20000 and 0x01de0000 on are 128 KiB,
- * 128 KiB and the rest free.
+ * from this file.  From 0x019e0000 and 0x01de0000 on are 128 KiB and the rest
+ * free.
  * Reference: docs/hardware/flash.md
  */
 #ifndef ESSD_STORE_FLASH_LAYOUT_H
@@ -51,6 +51,7 @@
 #define FLASH_HW_ERRORS_SIZE     0x00040000u
 #define FLASH_SLOT_RECORD_ADDR   0x01c00000u  /* a sector for each copy */
 #define FLASH_SLOT_RECORD_COPIES 32
+#define FLASH_SLOT_RECORD_MIRROR 0x01c20000u  /* as large as the area */
 #define FLASH_NAMESPACES_MIRROR  0x01c40000u  /* as large as the area */
 #define FLASH_RESERVATIONS_MIRROR 0x01d40000u
 #define FLASH_SANITIZE_MIRROR    0x01dc0000u

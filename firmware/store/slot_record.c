@@ -98,16 +98,29 @@ enum area_result slot_record_read(const struct flash *flash,
     return result;
 }
 
-/* Whether the copy that was written is the one that is valid. */
-static bool is_newest(const struct flash *flash, uint32_t sequence)
+enum area_repair slot_record_repair(const struct flash *flash,
+                                    uint32_t *sequence)
 {
-    uint8_t found[SLOT_RECORD_LEN];
-    uint32_t newest;
+    uint8_t buf[SLOT_RECORD_LEN];
     size_t len = 0;
 
-    return area_read(flash, &slot_record_area, found, sizeof(found), &len,
-                     &newest) == AREA_OK &&
-           newest == sequence;
+    if (area_read(flash, &slot_record_area, buf, sizeof(buf), &len, sequence) !=
+        AREA_OK) {
+        return AREA_REPAIR_NONE;
+    }
+    return area_repair(flash, &slot_record_area, sequence, buf, len);
+}
+
+/* Read back what was written: a record that is not in both rings does not
+ * count. */
+static bool holds_record(const struct flash *flash, uint32_t sequence,
+                         const uint8_t *buf)
+{
+    if (area_holds(flash, &slot_record_area, sequence, buf, SLOT_RECORD_LEN)) {
+        return true;
+    }
+    area_take_back(flash, &slot_record_area, sequence);
+    return false;
 }
 
 bool slot_record_write(const struct flash *flash,
@@ -117,7 +130,7 @@ bool slot_record_write(const struct flash *flash,
 
     slot_record_emit(state, buf);
     return area_write(flash, &slot_record_area, sequence, buf, sizeof(buf)) &&
-           is_newest(flash, *sequence);
+           holds_record(flash, *sequence, buf);
 }
 
 bool slot_record_write_erased(const struct flash *flash,
@@ -129,12 +142,17 @@ bool slot_record_write_erased(const struct flash *flash,
     slot_record_emit(state, buf);
     return area_write_erased(flash, &slot_record_area, sequence, buf,
                              sizeof(buf)) &&
-           is_newest(flash, *sequence);
+           holds_record(flash, *sequence, buf);
 }
 
-uint32_t slot_record_next_addr(uint32_t sequence)
+uint32_t slot_record_next_addr(uint32_t ring, uint32_t sequence)
 {
-    return area_next_addr(&slot_record_area, sequence);
+    return area_next_addr(&slot_record_area, ring, sequence);
+}
+
+uint32_t slot_record_rings(void)
+{
+    return area_rings(&slot_record_area);
 }
 
 uint8_t slot_other(uint8_t slot)

@@ -58,6 +58,15 @@ enum area_result slot_record_read(const struct flash *flash,
                                   struct slot_record *state,
                                   uint32_t *sequence);
 
+/**
+ * Make both rings hold the newest record if one of them has lost it, or if
+ * older firmware, which knew one ring, has written it.
+ *
+ * @param sequence  set for slot_record_write()
+ */
+enum area_repair slot_record_repair(const struct flash *flash,
+                                    uint32_t *sequence);
+
 /** The slot that is not `slot`. */
 uint8_t slot_other(uint8_t slot);
 
@@ -70,14 +79,16 @@ MUST_USE bool slot_record_write(const struct flash *flash,
                                 const struct slot_record *state,
                                 uint32_t *sequence);
 
-/** As slot_record_write(), but the caller has erased the sector at
- * slot_record_next_addr(). */
+/** As slot_record_write(), but the caller has erased the sectors at
+ * slot_record_next_addr() of each ring. */
 MUST_USE bool slot_record_write_erased(const struct flash *flash,
                                        const struct slot_record *state,
                                        uint32_t *sequence);
 
-/** Where the next record is written. */
-uint32_t slot_record_next_addr(uint32_t sequence);
+/** Where the next record is written: once in each ring. */
+uint32_t slot_record_next_addr(uint32_t ring, uint32_t sequence);
+
+uint32_t slot_record_rings(void);
 
 /** Address of slot 1 or 2 in the flash. */
 uint32_t slot_addr(uint8_t slot);

@@ -57,19 +57,26 @@ static void read_slot(struct update_slots *slots, uint8_t number)
     }
 }
 
+/* In how many rings the place of the next record was erased. */
+static uint32_t rings_erased(const struct update_slots *slots)
+{
+    return slots->erased == slots->sequence + 1 ? slots->erased_rings : 0;
+}
+
 uint32_t update_slots_next_addr(const struct update_slots *slots)
 {
-    return slot_record_next_addr(slots->sequence);
+    return slot_record_next_addr(rings_erased(slots), slots->sequence);
 }
 
 void update_slots_note_erased(struct update_slots *slots)
 {
+    slots->erased_rings = rings_erased(slots) + 1;
     slots->erased = slots->sequence + 1;
 }
 
 bool update_slots_is_erased(const struct update_slots *slots)
 {
-    return slots->erased == slots->sequence + 1;
+    return rings_erased(slots) == slot_record_rings();
 }
 
 static bool write_record(struct update_slots *slots)
@@ -170,6 +177,33 @@ static void report_failure(struct update_slots *slots)
              slot_name(slots->config.running));
 }
 
+static void read_record(struct update_slots *slots)
+{
+    const struct update_slots_config *config = &slots->config;
+
+    switch (slot_record_read(config->flash, &slots->record, &slots->sequence)) {
+    case AREA_DAMAGED:
+        log_line(config->log,
+                 "firmware: the state of the slots in flash is damaged; the "
+                 "image with the higher sequence number starts");
+        break;
+    case AREA_OLDER:
+        log_line(config->log,
+                 "firmware: the newest state of the slots in flash is damaged, "
+                 "so the one before it is used");
+        break;
+    case AREA_OK:
+    case AREA_EMPTY:
+        break;
+    }
+    if (slot_record_repair(config->flash, &slots->sequence) ==
+        AREA_REPAIR_DAMAGE) {
+        log_line(config->log,
+                 "firmware: a copy of the state of the slots in flash was "
+                 "damaged, and was written again; the state is complete");
+    }
+}
+
 void update_slots_init(struct update_slots *slots,
                        const struct update_slots_config *config)
 {
@@ -177,12 +211,7 @@ void update_slots_init(struct update_slots *slots,
     for (uint8_t slot = 1; slot <= SLOT_COUNT; slot++) {
         read_slot(slots, slot);
     }
-    if (slot_record_read(config->flash, &slots->record, &slots->sequence) ==
-        AREA_DAMAGED) {
-        log_line(config->log,
-                 "firmware: the state of the slots in flash is damaged; the "
-                 "image with the higher sequence number starts");
-    }
+    read_record(slots);
     correct_record(slots);
     report_failure(slots);
 }

@@ -41,8 +41,9 @@ struct update_slots {
     uint8_t reported;  /* slot whose image was given up, as long as this is to
                         * be reported; 0: none */
     bool is_replaced;  /* the running image is no longer in its slot */
-    uint32_t erased; /* number of the next record, if its sector was erased for
-                      * it; 0: it was not */
+    uint32_t erased;   /* number of the next record, if a sector was erased for
+                        * it; 0: none was */
+    uint32_t erased_rings; /* in so many rings */
 };
 
 /* Whether a slot can be written now. */
@@ -82,8 +83,9 @@ uint64_t update_slots_records_left(const struct update_slots *slots,
 uint32_t update_slots_records_of(const struct update_slots *slots, uint8_t slot,
                                  bool stores, bool activates);
 
-/** The sector of the next record.  If the caller has erased it, and has said so
- * with update_slots_note_erased(), nobody waits for its erasure later. */
+/** The sector of the next record, of which each ring has one.  If the caller
+ * has erased them, and has said so with update_slots_note_erased() after each,
+ * nobody waits for their erasure later. */
 uint32_t update_slots_next_addr(const struct update_slots *slots);
 void update_slots_note_erased(struct update_slots *slots);
 /** Whether that is so. */

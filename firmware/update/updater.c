@@ -123,17 +123,17 @@ bool updater_prepare_record(struct updater *updater)
 {
     struct update_slots *slots = &updater->slots;
 
-    if (update_slots_is_erased(slots)) {
-        return true;
-    }
-    switch (updater_erase(updater, update_slots_next_addr(slots))) {
-    case FLASH_BUSY:
-        return false;
-    case FLASH_DONE:
-        update_slots_note_erased(slots);
-        break;
-    case FLASH_FAILED:
-        break; /* The function that writes the record erases it again. */
+    while (!update_slots_is_erased(slots)) {
+        switch (updater_erase(updater, update_slots_next_addr(slots))) {
+        case FLASH_BUSY:
+            return false;
+        case FLASH_DONE:
+            update_slots_note_erased(slots);
+            break;
+        case FLASH_FAILED:
+            /* The function that writes the record erases it again. */
+            return true;
+        }
     }
     return true;
 }

@@ -6,6 +6,7 @@ firmware/store/flash_layout.h and are not repeated here.  settings/block.py has 
 configuration block.
 """
 
+import itertools
 import re
 import secrets
 import struct
@@ -119,6 +120,7 @@ def boot_count_header(base: int) -> bytes:
 
 SLOT_RECORD_MAGIC = b"ESSD-FW1"
 SLOT_RECORD = "<BBBBBBBBBB2xII44x"
+SLOT_RECORD_RINGS = ("FLASH_SLOT_RECORD_ADDR", "FLASH_SLOT_RECORD_MIRROR")
 AREA_HEADER = "<III8x"
 AREA_HEADER_LEN = 32
 
@@ -312,10 +314,11 @@ class FlashImage:
     # The record that says which slot starts
 
     def _slot_records(self) -> dict[int, bytes]:
-        """The intact records by their sequence numbers."""
+        """The intact records of both rings by their sequence numbers."""
         found = {}
-        for number in range(LAYOUT["FLASH_SLOT_RECORD_COPIES"]):
-            addr = LAYOUT["FLASH_SLOT_RECORD_ADDR"] + number * SECTOR
+        for ring, number in itertools.product(SLOT_RECORD_RINGS,
+                                              range(LAYOUT["FLASH_SLOT_RECORD_COPIES"])):
+            addr = LAYOUT[ring] + number * SECTOR
             head = bytes(self.data[addr:addr + AREA_HEADER_LEN])
             sequence, length, crc = struct.unpack(AREA_HEADER, head[:20])
             body = bytes(self.data[addr + AREA_HEADER_LEN:][:length])
@@ -326,13 +329,16 @@ class FlashImage:
         return found
 
     def _has_lost_record(self) -> bool:
-        """Whether a record was written after the newest intact one, and is damaged."""
-        start, copies = (LAYOUT[f"FLASH_SLOT_RECORD_{name}"] for name in ("ADDR", "COPIES"))
-        intact = self._slot_records()
-        newest = max(intact, default=0)
-        addr = start + newest % copies * SECTOR
+        """Whether a record was written after the newest intact one, and is damaged.
+
+        While one is written, one of the rings still has the record that was in its
+        place, except the mirror of a drive whose firmware did not know of it.
+        """
+        copies = LAYOUT["FLASH_SLOT_RECORD_COPIES"]
+        newest = max(self._slot_records(), default=0)
+        addr = LAYOUT["FLASH_SLOT_RECORD_ADDR"] + newest % copies * SECTOR
         place = self.data[addr:addr + AREA_HEADER_LEN + struct.calcsize(SLOT_RECORD)]
-        return place != b"\xff" * len(place) and newest + 1 - copies not in intact
+        return place != b"\xff" * len(place) and newest + 1 - copies not in self._slot_records()
 
     @property
     def slot_record(self) -> SlotRecord | None:
@@ -341,16 +347,16 @@ class FlashImage:
 
     @slot_record.setter
     def slot_record(self, record: SlotRecord | None) -> None:
-        start, copies = (LAYOUT[f"FLASH_SLOT_RECORD_{name}"]
-                         for name in ("ADDR", "COPIES"))
+        copies = LAYOUT["FLASH_SLOT_RECORD_COPIES"]
         sequence = max(self._slot_records(), default=0) + 1
-        if record is None:
-            self.data[start:start + copies * SECTOR] = b"\xff" * (copies * SECTOR)
-            return
-        body = record.pack()
-        head = struct.pack(AREA_HEADER, sequence, len(body), zlib.crc32(body))
-        self.write(start + (sequence - 1) % copies * SECTOR,
-                   head + struct.pack("<I", zlib.crc32(head)) + SLOT_RECORD_MAGIC + body)
+        for start in (LAYOUT[name] for name in SLOT_RECORD_RINGS):
+            if record is None:
+                self.data[start:start + copies * SECTOR] = b"\xff" * (copies * SECTOR)
+                continue
+            body = record.pack()
+            head = struct.pack(AREA_HEADER, sequence, len(body), zlib.crc32(body))
+            self.write(start + (sequence - 1) % copies * SECTOR,
+                       head + struct.pack("<I", zlib.crc32(head)) + SLOT_RECORD_MAGIC + body)
 
 
 def new_flash(firmware: Firmware, identity: Identity, config: Config,

@@ -559,7 +559,7 @@ static void test_a_slot_is_unproven_before_it_is_erased(void **state)
     (void)state;
     bed_make_file(&bed, "new");
     /* The power fails in the first erasure of the slot. */
-    bed.ram.limit = written + 2 * FLASH_SECTOR_BYTES;
+    bed.ram.limit = written + 3 * FLASH_SECTOR_BYTES;
     bed_expect_commit(&bed, 2, true, true, NVMF_FIRMWARE_FAILED);
     bed.ram.limit = UINT64_MAX;
     bed_restart(&bed);
@@ -568,19 +568,142 @@ static void test_a_slot_is_unproven_before_it_is_erased(void **state)
     assert_int_equal(bed.updater.slots.record.stores, 1);
 }
 
-/* A byte in the header of one record, and one in the body of the next. */
+/* A byte in the header of one record, and one in the body of the next, in
+ * either ring. */
 static void test_a_record_that_the_flash_garbles_stops_the_commit(void **state)
 {
+    static const uint32_t places[] = {
+        FLASH_SLOT_RECORD_ADDR + FLASH_SECTOR_BYTES + 4,
+        FLASH_SLOT_RECORD_ADDR + 2 * FLASH_SECTOR_BYTES + AREA_HEADER_LEN + 1,
+        FLASH_SLOT_RECORD_MIRROR + 3 * FLASH_SECTOR_BYTES + 4,
+        FLASH_SLOT_RECORD_MIRROR + 4 * FLASH_SECTOR_BYTES + AREA_HEADER_LEN + 1,
+    };
+
     (void)state;
     bed_make_file(&bed, "new");
     bed_expect_commit(&bed, 2, true, false, NVMF_FIRMWARE_OK);
-    bed.ram.stuck_addr = FLASH_SLOT_RECORD_ADDR + FLASH_SECTOR_BYTES + 4;
-    bed_expect_commit(&bed, 2, true, true, NVMF_FIRMWARE_FAILED);
-    bed.ram.stuck_addr =
-        FLASH_SLOT_RECORD_ADDR + 2 * FLASH_SECTOR_BYTES + AREA_HEADER_LEN + 1;
-    bed_expect_commit(&bed, 2, true, true, NVMF_FIRMWARE_FAILED);
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        bed.ram.stuck_addr = places[i];
+        bed_expect_commit(&bed, 2, true, true, NVMF_FIRMWARE_FAILED);
+    }
     bed_restart(&bed);
     expect_running("old-a");
     assert_string_equal(bed.slots.slot[1].header.version, "new");
     bed_expect_commit(&bed, 2, true, true, NVMF_FIRMWARE_OK);
+}
+
+/* ---- One damaged copy of the newest record. */
+
+/* Flip a bit of the newest record, in one ring or in both. */
+static void damage_record(bool in_first, bool in_mirror, uint32_t at)
+{
+    uint32_t place = (bed.updater.slots.sequence - 1) %
+                     FLASH_SLOT_RECORD_COPIES * FLASH_SECTOR_BYTES;
+    uint8_t *flash = bed.ram.inverted;
+
+    if (in_first) {
+        flash[FLASH_SLOT_RECORD_ADDR + place + at] ^= 1;
+    }
+    if (in_mirror) {
+        flash[FLASH_SLOT_RECORD_MIRROR + place + at] ^= 1;
+    }
+}
+
+/* The image passes its trial at its last start. */
+static void pass_at_last_start(void)
+{
+    begin_trial("safe", 3);
+    for (unsigned int i = 1; i < SLOT_ATTEMPTS; i++) {
+        bed_restart(&bed);
+        expect_running("safe");
+    }
+    bed_pass(&bed, UPDATE_TRIAL_US);
+    assert_false(updater_is_on_trial(&bed.updater));
+}
+
+static void test_a_damaged_record_does_not_bring_a_weak_image_back(void **state)
+{
+    (void)state;
+    pass_at_last_start();
+    for (uint32_t at = 0; at < AREA_HEADER_LEN + 24; at++) {
+        if (at >= 12 && at < 20) {
+            continue; /* reserved bytes of the header, which the CRC covers */
+        }
+        damage_record(at % 2 == 0, at % 2 != 0, at);
+        bed_restart(&bed);
+        expect_running("safe");
+        assert_false(updater_is_on_trial(&bed.updater));
+        assert_int_equal(bed.updater.slots.record.security, 3);
+        log_flush(&bed.log);
+        assert_true(bed_has_logged(&bed, "damaged, and was written again"));
+        bed.text_len = 0;
+    }
+}
+
+static void test_a_damaged_record_does_not_start_an_image_that_was_only_stored(
+    void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 2; i++) {
+        bed_make_file(&bed, "new");
+        bed_expect_commit(&bed, 2, true, false, NVMF_FIRMWARE_OK);
+        damage_record(i == 0, i != 0, 3);
+        bed_restart(&bed);
+        expect_running("old-a");
+        assert_int_equal(bed.updater.slots.record.unproven, 2);
+    }
+}
+
+/* The power fails at each byte while a damaged record is written again. */
+static void test_a_repair_of_the_record_may_be_cut(void **state)
+{
+    static struct bed_copy kept;
+
+    (void)state;
+    pass_at_last_start();
+    damage_record(true, false, 30);
+    bed_keep(&bed, &kept);
+    for (uint64_t limit = 0; limit < 2 * FLASH_SECTOR_BYTES + 200;
+         limit += limit % FLASH_SECTOR_BYTES > 200 ? 61 : 1) {
+        bed_restore(&bed, &kept);
+        bed.ram.limit = bed.ram.written + limit;
+        bed_restart(&bed);
+        bed.ram.limit = UINT64_MAX;
+        bed_restart(&bed);
+        expect_running("safe");
+        assert_false(updater_is_on_trial(&bed.updater));
+    }
+}
+
+/* An ended trial is repeated, which the boot ROM says. */
+static void test_two_damaged_records_are_reported(void **state)
+{
+    (void)state;
+    begin_trial("safe", 3);
+    bed_pass(&bed, UPDATE_TRIAL_US);
+    damage_record(true, true, 30);
+    bed_restart(&bed);
+    expect_running("safe");
+    assert_true(updater_is_on_trial(&bed.updater));
+    assert_true(bed.slots.has_older);
+}
+
+/* Older firmware has written the record into one ring. */
+static void test_a_kept_drive_gets_two_copies_of_the_record(void **state)
+{
+    static struct bed_copy kept;
+
+    (void)state;
+    pass_at_last_start();
+    bed_keep(&bed, &kept);
+    memset(kept.mirror, 0, sizeof(kept.mirror)); /* inverted: erased */
+    bed_restore(&bed, &kept);
+    bed_restart(&bed);
+    expect_running("safe");
+    for (unsigned int i = 0; i < 2; i++) {
+        damage_record(i == 0, i != 0, 30);
+        bed_restart(&bed);
+        expect_running("safe");
+        assert_false(updater_is_on_trial(&bed.updater));
+    }
 }

@@ -89,6 +89,8 @@ void bed_keep(const struct update_bed *bed, struct bed_copy *copy)
         memcpy(copy->slot[slot - 1], flash + slot_addr(slot), BED_FILE_BYTES);
     }
     memcpy(copy->record, flash + FLASH_SLOT_RECORD_ADDR, sizeof(copy->record));
+    memcpy(copy->mirror, flash + FLASH_SLOT_RECORD_MIRROR,
+           sizeof(copy->mirror));
 }
 
 void bed_restore(struct update_bed *bed, const struct bed_copy *copy)
@@ -99,6 +101,8 @@ void bed_restore(struct update_bed *bed, const struct bed_copy *copy)
         memcpy(flash + slot_addr(slot), copy->slot[slot - 1], BED_FILE_BYTES);
     }
     memcpy(flash + FLASH_SLOT_RECORD_ADDR, copy->record, sizeof(copy->record));
+    memcpy(flash + FLASH_SLOT_RECORD_MIRROR, copy->mirror,
+           sizeof(copy->mirror));
 }
 
 void bed_begin(struct update_bed *bed)

@@ -51,6 +51,7 @@ struct update_bed {
 struct bed_copy {
     uint8_t slot[SLOT_COUNT][BED_FILE_BYTES];
     uint8_t record[FLASH_SLOT_RECORD_COPIES * FLASH_SECTOR_BYTES];
+    uint8_t mirror[FLASH_SLOT_RECORD_COPIES * FLASH_SECTOR_BYTES];
 };
 
 void bed_keep(const struct update_bed *bed, struct bed_copy *copy);
