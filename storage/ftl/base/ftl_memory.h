@@ -39,18 +39,6 @@ static inline struct ftl_move *ftl_memory_next(struct ftl *ftl)
     return &moves->list[moves->count++];
 }
 
-/** @return the next two moves of the list */
-static inline struct ftl_move *ftl_memory_next_two(struct ftl *ftl)
-{
-    struct ftl_moves *moves = ftl->config.flash.moves;
-
-    if (moves->max - moves->count < 2) {
-        ftl_memory_run_now(ftl);
-    }
-    moves->count += 2;
-    return &moves->list[moves->count - 2];
-}
-
 /** Describe a move.  Parameters: see ftl_memory_move(). */
 static inline void ftl_memory_describe(const struct ftl_moves *moves,
                                        struct ftl_move *move,

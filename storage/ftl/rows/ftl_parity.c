@@ -188,12 +188,10 @@ static void change_sum(struct ftl *ftl, struct ftl_accumulator *accumulator,
             continue;
         }
         if (unit->data != ftl->pad || !has_begun) {
-            struct ftl_move *move = ftl_memory_next_two(ftl);
-
-            ftl_memory_describe(moves, &move[0], kind,
+            ftl_memory_describe(moves, ftl_memory_next(ftl), kind,
                                 data + (size_t)index * FTL_UNIT_DATA,
                                 unit->data, FTL_UNIT_DATA);
-            ftl_memory_describe(moves, &move[1], kind,
+            ftl_memory_describe(moves, ftl_memory_next(ftl), kind,
                                 meta + (size_t)index * FTL_UNIT_META,
                                 unit->meta, FTL_UNIT_META);
         }
