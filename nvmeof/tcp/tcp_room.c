@@ -26,8 +26,10 @@ static bool is_full(const struct nvme_tcp *tcp,
     return open >= transport->max_qpairs;
 }
 
-/* @return the connection that began to end first, of those whose peers have
- * all bytes and a FIN, and have not closed; or NULL */
+/* @return the connection that began to end first, of those whose FIN is ordered
+ * and whose peers have not closed; or NULL.  A plain one's peer has all bytes;
+ * behind TLS, the last ones may be under way, since records count as sent.
+ * That is still better than to take a connection that is in use. */
 static struct nvme_tcp_queue *find_closing(
     struct nvme_tcp *tcp, const struct nvmf_transport *transport)
 {
