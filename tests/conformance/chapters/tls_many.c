@@ -6,6 +6,7 @@
 
 enum {
     CROWD = 200,
+    FLOOD = 600,    /* SYNs whose senders do not exist */
     HANDSHAKES = 8, /* at once */
     PLACES = 64,    /* of connections behind TLS */
     PATIENCE_US = 5000000,
@@ -139,6 +140,35 @@ static void all_places(struct conf *conf)
     conf_check(conf, is_over(first), "the oldest one has not made room");
 }
 
+/* All places but one are taken, and as many wait for their first byte as may:
+ * SYNs whose addresses are forged displace nobody, and refuse nobody. */
+static void flood_of_syns(struct conf *conf)
+{
+    struct tls_peer *first = NULL, *waiting[2];
+
+    tls_begin(conf, "required", TLS_PEER_KEY);
+    for (unsigned int i = 0; i < PLACES - 1; i++) {
+        struct tls_peer *peer = connect_stranger(conf, i);
+
+        tls_peer_shake(peer);
+        first = first != NULL ? first : peer;
+    }
+    for (unsigned int i = 0; i < ARRAY_LEN(waiting); i++) {
+        waiting[i] = connect_stranger(conf, PLACES + i);
+    }
+    for (unsigned int i = 0; i < FLOOD; i++) {
+        struct tcp_peer forged =
+            tcp_peer_stranger(conf, 2 * PLACES + i, STREAM_PORT);
+
+        tcp_peer_syn(&forged);
+    }
+    tls_expect_alive(conf, 0);
+    for (unsigned int i = 0; i < ARRAY_LEN(waiting); i++) {
+        conf_check(conf, !is_over(waiting[i]), "a host that waited is lost");
+    }
+    tls_check_works(first);
+}
+
 /* clang-format off */
 static const struct conf_test tests[] = {
     TLS_TEST("many.never-finished", "NVMe TCP 1.1 3.6.1; RFC 8446 C.4",
@@ -153,6 +183,9 @@ static const struct conf_test tests[] = {
              "let the oldest of nine handshakes make room", ninth_handshake),
     TLS_TEST("many.too-slow", "RFC 8446 4",
              "reset a host that does not go on for 5 s", too_slow),
+    TLS_TEST("many.syns", "RFC 4987 2",
+             "serve and take hosts while SYNs with false sources come",
+             flood_of_syns),
     TLS_TEST("many.places", "NVMe TCP 1.1 3.6.1",
              "let the oldest of 65 hosts make room that do not connect",
              all_places),
