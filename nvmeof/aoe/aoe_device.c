@@ -187,6 +187,24 @@ static void answer_later(struct aoe *aoe, const struct aoe_station *from,
 
 /* ---- Requests. */
 
+/*
+ * Refuse a change of a station that the reservation excludes.  A station whose
+ * own change has excluded it, and waits for its command, has repeated it: it is
+ * answered when the change is, and would take a refusal for the answer.
+ */
+static void refuse_fenced(struct aoe *aoe, const struct aoe_station *from,
+                          const struct aoe_header *header)
+{
+    const struct aoe_change *waiting = &aoe->devices[header->minor].change;
+
+    if (waiting->is_waiting && waiting->header.command == header->command &&
+        memcmp(waiting->from.mac, from->mac, AOE_MAC_LEN) == 0) {
+        aoe_note(aoe, from->port, AOE_DROP_RETRY);
+    } else {
+        aoe_refuse(aoe, from, header, AOE_ERROR_RESERVED);
+    }
+}
+
 void aoe_mask_receive(struct aoe *aoe, const struct aoe_station *from,
                       const struct aoe_header *header, const uint8_t *args,
                       size_t len)
@@ -206,7 +224,7 @@ void aoe_mask_receive(struct aoe *aoe, const struct aoe_station *from,
     }
     if (command == AOE_MASK_EDIT) {
         if (aoe_is_fenced(aoe, header->minor, from->mac)) {
-            aoe_refuse(aoe, from, header, AOE_ERROR_RESERVED);
+            refuse_fenced(aoe, from, header);
             return;
         }
         error = edit_masks(&aoe->devices[header->minor].masks,
@@ -236,7 +254,7 @@ void aoe_reserve_receive(struct aoe *aoe, const struct aoe_station *from,
     }
     if (command == AOE_RESERVE_SET &&
         aoe_is_fenced(aoe, header->minor, from->mac)) {
-        aoe_refuse(aoe, from, header, AOE_ERROR_RESERVED);
+        refuse_fenced(aoe, from, header);
         return;
     }
     if (command != AOE_RESERVE_READ) {

@@ -9,7 +9,7 @@
 
 TEST_FIXTURE(world_setup, world_teardown)
 
-enum { A = 1, B = 2, ARGS = AOE_HEADER_LEN };
+enum { A = 1, B = 2, C = 3, ARGS = AOE_HEADER_LEN };
 
 static uint8_t frame[WORLD_FRAME_LEN];
 
@@ -543,6 +543,27 @@ static void test_who_excludes_itself_is_answered_after_its_write(void **state)
     world_expect_silence(world);
     release_command(world);
     expect_masks(world, AOE_MASK_EDIT, 0, 1);
+}
+
+/* It repeats its request before the first one is answered, and is not refused
+ * what it has done.  Afterwards it is. */
+static void test_who_hands_a_device_over_may_repeat_that(void **state)
+{
+    struct world *world = *state;
+
+    hold_command(world, 0x34);
+    world_send(world, 0, A, frame, put_reserve(AOE_RESERVE_SET, B, 1));
+    world_send(world, 0, A, frame, put_reserve(AOE_RESERVE_SET, B, 1));
+    world_send(world, 0, A, frame, put_reserve(AOE_RESERVE_SET, B, 1));
+    world_expect_silence(world);
+    assert_int_equal(count_retries(world), 2);
+    world_send(world, 0, C, frame, put_reserve(AOE_RESERVE_SET, C, 1));
+    expect_error(world, AOE_ERROR_RESERVED);
+    release_command(world);
+    expect_holders(world, AOE_RESERVE_SET, 1);
+    world_expect_silence(world);
+    world_send(world, 0, A, frame, put_reserve(AOE_RESERVE_SET, B, 1));
+    expect_error(world, AOE_ERROR_RESERVED);
 }
 
 /* A station that sees itself in the list would believe that it is alone. */
