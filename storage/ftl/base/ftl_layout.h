@@ -23,6 +23,7 @@ struct ftl_row_unit {
     uint8_t plane;
     uint8_t page;
     uint8_t unit;
+    bool more; /* false: the fields of a struct ftl_flash_unit */
 };
 
 struct ftl_layout {
@@ -97,6 +98,20 @@ static inline void ftl_layout_unit(const struct ftl_layout *layout,
     unit->plane = at->plane;
     unit->page = at->page;
     unit->unit = at->unit;
+}
+
+/** The same, for a unit that is not divided into parts. */
+static inline void ftl_layout_whole_unit(const struct ftl_layout *layout,
+                                         uint32_t index,
+                                         struct ftl_flash_unit *unit)
+{
+    const struct ftl_row_unit *at = &layout->units[index];
+
+    /* The compiler copies these four together. */
+    unit->plane = at->plane;
+    unit->page = at->page;
+    unit->unit = at->unit;
+    unit->more = at->more;
 }
 
 /** The way back: the index of a unit in its row. */

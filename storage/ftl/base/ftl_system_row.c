@@ -13,6 +13,16 @@ static uint8_t check_of(uint32_t number)
 void ftl_system_sums_init(struct ftl_system_sums *sums)
 {
     uint8_t zero = check_of(0);
+    uint8_t sum[FTL_UNIT_SYSTEM] = {0};
+
+    /* The check bytes of an even number of units have the sum that those of
+     * none have, and of an odd number the one that those of one have. */
+    ftl_system_mark_parity(sum);
+    sums->of_sum[0] = sum[FTL_UNIT_SYSTEM - 1];
+    ftl_system_mark_data(sum);
+    sums->of_sum[1] = sum[FTL_UNIT_SYSTEM - 1];
+    ftl_system_mark_parity(sum);
+    sums->of_sum[1] ^= sum[FTL_UNIT_SYSTEM - 1];
 
     for (unsigned int byte = 0; byte < ARRAY_LEN(sums->changes); byte++) {
         uint8_t *changes = sums->changes[byte];

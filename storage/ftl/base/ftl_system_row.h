@@ -18,6 +18,7 @@
  * the number, for each value. */
 struct ftl_system_sums {
     uint8_t changes[4][256];
+    uint8_t of_sum[2]; /* the same for ftl_system_mark_sum(): of even, of odd */
 };
 
 void ftl_system_sums_init(struct ftl_system_sums *sums);
@@ -40,6 +41,19 @@ static inline void ftl_system_emit_number(const struct ftl_system_sums *sums,
                   sums->changes[1][number >> 8 & 0xff] ^
                   sums->changes[2][number >> 16 & 0xff] ^
                   sums->changes[3][number >> 24]);
+}
+
+/**
+ * Write the same check byte as ftl_system_mark_parity().
+ *
+ * @param buf     the XOR of system bytes of data, check bytes included
+ * @param is_odd  whether so many were added
+ */
+static inline void ftl_system_mark_sum(const struct ftl_system_sums *sums,
+                                       uint8_t buf[FTL_UNIT_SYSTEM],
+                                       bool is_odd)
+{
+    buf[FTL_UNIT_SYSTEM - 1] ^= sums->of_sum[is_odd];
 }
 
 #endif

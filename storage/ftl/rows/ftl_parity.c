@@ -98,6 +98,7 @@ bool ftl_parity_open(struct ftl *ftl, struct ftl_stream *stream)
             at->stripe = stripe_of(&ftl->layout, row);
             memset(at->members, 0, ftl->layout.geometry.dies);
             at->begun = 0;
+            at->odd = 0;
             at->spoilt = 0;
             memset(at->system, 0, (size_t)units * FTL_UNIT_SYSTEM);
             stream->accumulator = at;
@@ -158,7 +159,12 @@ void ftl_parity_fill(struct ftl *ftl, const struct ftl_accumulator *accumulator,
         unit->meta = ftl->pad;
     }
     memcpy(unit->system, accumulator->system[index], FTL_UNIT_SYSTEM);
-    ftl_system_mark_parity(unit->system);
+    if (accumulator->spoilt != 0) {
+        ftl_system_mark_parity(unit->system);
+    } else {
+        ftl_system_mark_sum(ftl->sums, unit->system,
+                            (accumulator->odd & BIT(place.plane)) != 0);
+    }
 }
 
 static void xor_system(uint8_t to[FTL_UNIT_SYSTEM],
@@ -198,6 +204,7 @@ static void change_sum(struct ftl *ftl, struct ftl_accumulator *accumulator,
         xor_system(accumulator->system[index], unit->system);
     }
     accumulator->begun |= planes;
+    accumulator->odd ^= planes;
     ftl_memory_run(ftl);
 }
 

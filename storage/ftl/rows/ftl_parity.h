@@ -35,6 +35,7 @@ struct ftl_accumulator {
     uint8_t written;  /* planes whose parity has been put into a row */
     uint8_t begun;    /* planes with a sum of data and metadata; the sum of the
                        * others is zero, but their memory is not set */
+    uint8_t odd;      /* planes whose sum is of an odd number of rows */
     uint16_t rows;    /* number of rows in flight that hold its parity */
     uint64_t spoilt;  /* one bit for each unit whose sum is wrong because a word
                        * was lost; the system bytes of its sum are invalid */

@@ -11,6 +11,7 @@
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/ops/ops.h"
 #include "storage/ftl/pages/pages.h"
+#include "storage/ftl/rows/ftl_row_fill.h"
 #include "storage/ftl/rows/rows.h"
 #include "storage/ftl/space/space.h"
 
@@ -88,218 +89,6 @@ static bool find_row(struct ftl *ftl, enum ftl_stream_id id)
     }
 }
 
-/* Take a slot out of a list of waiting ones. */
-static uint16_t take_waiting(struct ftl *ftl, enum ftl_pool pool)
-{
-    uint16_t index = ftl_list_pop(&ftl->buffer.waiting[pool]);
-
-    if (index != FTL_LIST_END) {
-        ftl->buffer.slots[index].state = FTL_SLOT_PROGRAMMING;
-    }
-    return index;
-}
-
-/*
- * Forget units that wait to be moved and need it no longer.
- * @return whether there were any
- */
-static bool drop_invalid_moves(struct ftl *ftl)
-{
-    uint16_t index;
-    bool any = false;
-
-    while ((index = ftl->buffer.waiting[FTL_POOL_MOVE].head) != FTL_LIST_END &&
-           !ftl_map_is_valid(ftl, ftl->buffer.slots[index].old_place)) {
-        (void)ftl_list_pop(&ftl->buffer.waiting[FTL_POOL_MOVE]);
-        ftl->collection.slots--;
-        ftl_slot_free(&ftl->buffer, index);
-        any = true;
-    }
-    return any;
-}
-
-/* Take a unit that is to be moved. */
-static uint16_t take_moved(struct ftl *ftl)
-{
-    (void)drop_invalid_moves(ftl);
-    return take_waiting(ftl, FTL_POOL_MOVE);
-}
-
-/* Write the system bytes of a slot's unit. */
-static void emit_system(const struct ftl *ftl, const struct ftl_slot *slot,
-                        uint64_t row_number, uint8_t *system)
-{
-    bool is_page = slot->number >= ftl->config.logical_units;
-
-    ftl_system_emit(
-        &(struct ftl_system){
-            .kind = is_page ? FTL_KIND_TRIM : FTL_KIND_DATA,
-            .number = slot->number - (is_page ? ftl->config.logical_units : 0),
-            .is_of_mount = ftl->state == FTL_MOUNTING,
-            .is_lost = slot->is_lost,
-            .version = slot->pool == FTL_POOL_MOVE ? slot->version : row_number,
-            .attempt = slot->pool == FTL_POOL_MOVE ? slot->attempt : 0,
-            .marks = slot->marks,
-            .row = row_number,
-        },
-        system);
-}
-
-/* Which slots a row takes. */
-struct row_plan {
-    enum ftl_stream_id stream;
-    bool takes_pages;
-    bool is_marker; /* the row takes no slots: it is padding with a marker */
-};
-
-static uint16_t take_for_row(struct ftl *ftl, const struct row_plan *plan)
-{
-    uint16_t index = FTL_LIST_END;
-
-    if (plan->is_marker) {
-        return FTL_LIST_END;
-    }
-    if (plan->takes_pages) {
-        index = take_waiting(ftl, FTL_POOL_TRIM);
-    }
-    if (index == FTL_LIST_END) {
-        index = plan->stream == FTL_STREAM_HOST
-                    ? take_waiting(ftl, FTL_POOL_HOST)
-                    : take_moved(ftl);
-    }
-    return index;
-}
-
-/* What the units of a row have in common. */
-struct row_head {
-    uint64_t number;
-    /* System bytes of logical unit 0, if a host has written it. */
-    _Alignas(8) uint8_t system[FTL_UNIT_SYSTEM];
-};
-
-static void emit_head(const struct ftl *ftl, uint64_t number,
-                      struct row_head *head)
-{
-    head->number = number;
-    ftl_system_emit(
-        &(struct ftl_system){.kind = FTL_KIND_DATA,
-                             .is_of_mount = ftl->state == FTL_MOUNTING,
-                             .version = number,
-                             .row = number},
-        head->system);
-}
-
-/* Add the unit `index` of a row to its request.  @param slot  or FTL_LIST_END
- */
-static inline struct ftl_flash_unit *add_unit(const struct ftl_layout *layout,
-                                              struct ftl_request *request,
-                                              uint32_t index, uint16_t slot)
-{
-    uint16_t number = request->flash.num_units++;
-    struct ftl_flash_unit *unit = &request->units[number];
-
-    request->slots[number] = slot;
-    *unit = (struct ftl_flash_unit){.system = request->system[number]};
-    ftl_layout_unit(layout, index, unit);
-    return unit;
-}
-
-/* Fill in the unit `index` of a row from a slot, with padding, or with a
- * marker. */
-static void fill_unit(struct ftl *ftl, struct ftl_request *request,
-                      uint32_t index, uint16_t slot,
-                      const struct row_head *head)
-{
-    struct ftl_flash_unit *unit = add_unit(&ftl->layout, request, index, slot);
-
-    if (slot == FTL_LIST_END) {
-        ftl_system_emit(
-            &(struct ftl_system){
-                .kind = FTL_KIND_PAD,
-                .number = request->is_marker ? ftl_marker_number(ftl) : 0,
-                .is_of_mount = ftl->state == FTL_MOUNTING,
-                .row = head->number},
-            unit->system);
-        unit->data = ftl->pad;
-        unit->meta = ftl->pad;
-        ftl->counters.pad_units++;
-    } else {
-        const struct ftl_slot *from = &ftl->buffer.slots[slot];
-
-        if (from->pool == FTL_POOL_TRIM) {
-            ftl_page_snapshot(ftl, slot, head->number);
-            ftl->counters.map_pages++;
-        }
-        if (from->pool == FTL_POOL_HOST && !from->is_lost && from->marks == 0) {
-            ftl_system_emit_number(ftl->sums, head->system, from->number,
-                                   unit->system);
-        } else {
-            emit_system(ftl, from, head->number, unit->system);
-        }
-        unit->data = ftl_slot_data(&ftl->buffer, slot);
-        unit->meta = ftl_slot_meta(&ftl->buffer, slot);
-        ftl->counters.units++;
-    }
-}
-
-/* Fill in the unit `index` of a row with parity. */
-static void fill_parity(struct ftl *ftl, const struct ftl_stream *stream,
-                        struct ftl_request *request, uint32_t index)
-{
-    struct ftl_flash_unit *unit =
-        add_unit(&ftl->layout, request, index, FTL_LIST_END);
-
-    ftl_parity_fill(ftl, stream->accumulator, index, unit);
-    ftl->counters.parity_units++;
-}
-
-/*
- * Take all slots of a row at once if they are of the write buffer.
- * @return how many; the next ones, if there are any, come one by one
- */
-static uint32_t take_slots(struct ftl *ftl, const struct row_plan *plan,
-                           const struct ftl_request *request, uint16_t *taken)
-{
-    unsigned int planes = request->flash.planes & ~request->parity_planes;
-    uint32_t plane_units = ftl->layout.row_units / ftl->layout.geometry.planes;
-    uint32_t count;
-
-    if (plan->stream != FTL_STREAM_HOST || plan->takes_pages ||
-        plan->is_marker) {
-        return 0;
-    }
-    count =
-        ftl_list_pop_all(&ftl->buffer.waiting[FTL_POOL_HOST], taken,
-                         plane_units * (uint32_t)__builtin_popcount(planes));
-    for (uint32_t i = 0; i < count; i++) {
-        ftl->buffer.slots[taken[i]].state = FTL_SLOT_PROGRAMMING;
-    }
-    return count;
-}
-
-/* Fill in the units of a row, whose die and planes are known. */
-static void fill_row(struct ftl *ftl, const struct row_plan *plan,
-                     struct ftl_request *request, uint64_t row_number)
-{
-    const struct ftl_stream *stream = &ftl->streams[plan->stream];
-    uint16_t taken[FTL_OP_UNITS];
-    uint32_t count = take_slots(ftl, plan, request, taken), used = 0;
-    struct row_head head;
-
-    emit_head(ftl, row_number, &head);
-    for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
-        uint64_t plane = BIT(ftl->layout.units[i].plane);
-
-        if ((request->parity_planes & plane) != 0) {
-            fill_parity(ftl, stream, request, i);
-        } else if ((request->flash.planes & plane) != 0) {
-            fill_unit(ftl, request, i,
-                      used < count ? taken[used++] : take_for_row(ftl, plan),
-                      &head);
-        }
-    }
-}
-
 /*
  * Whether so many rows were started after one that is still in flight that no
  * more may be: a mount looks for torn rows among the last ones only.  Usually
@@ -334,7 +123,7 @@ static uint32_t slot_flush(const struct ftl *ftl, uint16_t slot)
 
 /* Why a row is programmed.  @param slot  its first one, or FTL_LIST_END */
 static enum ftl_cause row_cause(const struct ftl *ftl,
-                                const struct row_plan *plan, uint16_t slot)
+                                const struct ftl_row_plan *plan, uint16_t slot)
 {
     uint32_t trims = ftl->config.logical_units + ftl->trim_pages;
 
@@ -354,7 +143,7 @@ static enum ftl_cause row_cause(const struct ftl *ftl,
 }
 
 /* The tag of a row whose units are known. */
-static uint32_t row_tag(const struct ftl *ftl, const struct row_plan *plan,
+static uint32_t row_tag(const struct ftl *ftl, const struct ftl_row_plan *plan,
                         const struct ftl_request *request)
 {
     uint16_t slot = FTL_LIST_END;
@@ -384,7 +173,7 @@ static void give_up_row(struct ftl *ftl, struct ftl_request *request)
  * Program the stream's next row.
  * @return false when there was no request or no row
  */
-static bool program_row(struct ftl *ftl, const struct row_plan *plan)
+static bool program_row(struct ftl *ftl, const struct ftl_row_plan *plan)
 {
     struct ftl_stream *stream = &ftl->streams[plan->stream];
     struct ftl_request *request;
@@ -409,7 +198,7 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
     request->parity_planes = ftl_parity_planes(ftl, request->row);
     row_number = ftl->next_row_number++;
     ASSERT(row_number <= FTL_ROW_NUMBER_MAX);
-    fill_row(ftl, plan, request, row_number);
+    ftl_row_fill(ftl, plan, request, row_number);
     request->flash.tag = row_tag(ftl, plan, request);
     if (ftl_is_traced(ftl)) {
         ftl_trace_row(ftl, request);
@@ -471,7 +260,7 @@ static bool is_row_due(const struct ftl *ftl, enum ftl_stream_id id)
 /* Program rows of a stream that do not wait for units. */
 static bool program_due_rows(struct ftl *ftl, enum ftl_stream_id id)
 {
-    const struct row_plan plan = {.stream = id};
+    const struct ftl_row_plan plan = {.stream = id};
     bool any = false;
 
     pass_empty_rows(ftl, &ftl->streams[id]);
@@ -483,7 +272,7 @@ static bool program_due_rows(struct ftl *ftl, enum ftl_stream_id id)
 
 static bool program_host_row(struct ftl *ftl)
 {
-    struct row_plan plan = {
+    struct ftl_row_plan plan = {
         .stream = FTL_STREAM_HOST,
         .takes_pages = is_forced(ftl, FTL_POOL_TRIM),
     };
@@ -510,9 +299,9 @@ static bool program_host_row(struct ftl *ftl)
  */
 static bool program_moved_row(struct ftl *ftl)
 {
-    struct row_plan plan = {.stream = FTL_STREAM_MOVE};
+    struct ftl_row_plan plan = {.stream = FTL_STREAM_MOVE};
 
-    (void)drop_invalid_moves(ftl);
+    (void)ftl_row_drop_moves(ftl);
     if (ftl_victim_waits_for_trims(ftl) &&
         ftl->buffer.waiting[FTL_POOL_TRIM].count != 0) {
         plan.takes_pages = ftl->streams[FTL_STREAM_HOST].rows_in_flight == 0;
@@ -537,7 +326,7 @@ bool ftl_row_save(struct ftl *ftl)
 
 bool ftl_row_mark(struct ftl *ftl, enum ftl_stream_id stream)
 {
-    const struct row_plan plan = {.stream = stream, .is_marker = true};
+    const struct ftl_row_plan plan = {.stream = stream, .is_marker = true};
 
     (void)program_due_rows(ftl, stream);
     return !is_row_due(ftl, stream) && program_row(ftl, &plan);
@@ -546,7 +335,7 @@ bool ftl_row_mark(struct ftl *ftl, enum ftl_stream_id stream)
 bool ftl_row_step(struct ftl *ftl)
 {
     /* Garbage collection may have waited for this. */
-    bool any = drop_invalid_moves(ftl);
+    bool any = ftl_row_drop_moves(ftl);
 
     any |= ftl_stream_close_ended(ftl);
     do {

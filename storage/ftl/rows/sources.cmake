@@ -5,5 +5,6 @@ set(SOURCES
     ftl_parity.c
     ftl_rescue.c
     ftl_row.c
+    ftl_row_fill.c
     ftl_stream.c
 )

@@ -134,6 +134,34 @@ static void test_units_of_a_row_differ_in_number_and_check_byte(void **state)
     }
 }
 
+static void test_the_check_byte_of_a_sum_follows_from_its_parts(void **state)
+{
+    struct ftl_system_sums sums;
+    uint8_t sum[FTL_UNIT_SYSTEM] = {0};
+
+    (void)state;
+    ftl_system_sums_init(&sums);
+    for (uint32_t count = 0; count < 9; count++) {
+        const struct ftl_system system = {
+            .kind = count % 2 != 0 ? FTL_KIND_TRIM : FTL_KIND_DATA,
+            .number = 77 * count,
+            .version = 3 + count,
+            .row = 1000 + count,
+            .marks = (uint8_t)(19 * count)};
+        uint8_t expected[FTL_UNIT_SYSTEM], buf[FTL_UNIT_SYSTEM];
+
+        memcpy(expected, sum, sizeof(sum));
+        ftl_system_mark_parity(expected);
+        memcpy(buf, sum, sizeof(sum));
+        ftl_system_mark_sum(&sums, buf, count % 2 != 0);
+        assert_memory_equal(buf, expected, sizeof(buf));
+        ftl_system_emit(&system, buf);
+        for (unsigned int i = 0; i < sizeof(sum); i++) {
+            sum[i] ^= buf[i];
+        }
+    }
+}
+
 static void test_damaged_system_bytes_are_refused(void **state)
 {
     struct ftl_system system = {.kind = FTL_KIND_TRIM, .number = 7, .row = 9};
