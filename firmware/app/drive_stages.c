@@ -21,7 +21,10 @@ struct nvmf_media drive_stages_media(struct drive *drive)
         return media_seam(&drive->media_seam);
     }
     media = nand_medium_seam(&drive->nand, drive->volume);
-    return drive->stages != NULL ? stages_media(drive->stages, &media) : media;
+    if (drive->stages != NULL) {
+        stages_set_media(drive->stages, &media);
+    }
+    return media;
 }
 
 const struct rdma_relay *drive_stages_relay(const struct drive *drive)

@@ -1,231 +1,261 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The messages between transport and target: see stages.h. */
+/*
+ * The messages between transport and target: see stages.h.  The transport uses
+ * the relay while the stages are apart.
+ */
 #include "firmware/app/stages_inside.h"
 
 #include "firmware/app/drive.h"
+#include "nvmeof/rdma/rdma_limits.h"
 #include "nvmeof/target/plain.h"
 
+_Static_assert((int)RDMA_REQUESTS <= (int)STAGE_MESSAGES,
+               "a ring has room for a message of each request");
+
 /* ---- Messages from the transport to the target. */
-
-static struct stage_call *put_call(struct stages *stages,
-                                   enum stage_call_kind kind,
-                                   struct nvmf_transfer *transfer)
-{
-    struct stage_ring *ring = &stages->calls;
-    struct stage_call *call;
-
-    ASSERT(stage_ring_used(ring) < STAGE_CALLS);
-    call = &stages->call[ring->put++ % STAGE_CALLS];
-    call->kind = (uint8_t)kind;
-    call->transfer = transfer;
-    return call;
-}
 
 static void relay_capsule(void *ctx, uint16_t qpair,
                           struct nvmf_transfer *transfer, const uint8_t *sqe,
                           const struct nvmf_data *data, uint64_t now_us)
 {
     struct stages *stages = ctx;
-    struct stage_call *call;
+    struct stage_ring *ring = &stages->capsules;
 
-    if (!stages->is_apart) {
-        nvmf_capsule(stages->drive->target, qpair, transfer, sqe, data, now_us);
-        return;
-    }
-    call = put_call(stages, CALL_CAPSULE, transfer);
-    call->qpair = qpair;
-    call->sqe = sqe;
-    call->now_us = now_us;
-    call->data = *data;
+    stages->capsule[ring->put++ % STAGE_MESSAGES] = (struct stage_capsule){
+        .transfer = transfer,
+        .sqe = sqe,
+        .now_us = now_us,
+        .data = *data,
+        .qpair = qpair,
+    };
+}
+
+static void put_moved(struct stages *stages, struct nvmf_transfer *transfer,
+                      bool is_fetched, bool is_ok)
+{
+    struct stage_ring *ring = &stages->moved;
+
+    stages->moves_ended[ring->put++ % STAGE_MESSAGES] =
+        (struct stage_moved){transfer, is_fetched, is_ok};
 }
 
 static void relay_fetched(void *ctx, struct nvmf_transfer *transfer, bool is_ok)
 {
-    struct stages *stages = ctx;
-
-    if (!stages->is_apart) {
-        nvmf_request_fetched(stages->drive->target, transfer, is_ok);
-        return;
-    }
-    put_call(stages, CALL_FETCHED, transfer)->is_ok = is_ok;
+    put_moved(ctx, transfer, true, is_ok);
 }
 
 static void relay_sent(void *ctx, struct nvmf_transfer *transfer, bool is_ok)
 {
-    struct stages *stages = ctx;
-
-    if (!stages->is_apart) {
-        nvmf_request_sent(stages->drive->target, transfer, is_ok);
-        return;
-    }
-    put_call(stages, CALL_SENT, transfer)->is_ok = is_ok;
+    put_moved(ctx, transfer, false, is_ok);
 }
 
 static void relay_done(void *ctx, struct nvmf_transfer *transfer)
 {
     struct stages *stages = ctx;
 
-    if (!stages->is_apart) {
-        nvmf_request_done(stages->drive->target, transfer);
-        return;
-    }
-    (void)put_call(stages, CALL_DONE, transfer);
+    stages->ended[stages->done.put++ % STAGE_MESSAGES] = transfer;
 }
 
-static bool call_is_plain(const struct stages *stages,
-                          const struct stage_call *call)
+/* The end of a request is shown before its next capsule. */
+void stages_show_calls(struct stages *stages)
 {
-    const struct nvmf_target *target = stages->drive->target;
-
-    return call->kind == CALL_CAPSULE
-               ? nvmf_capsule_is_plain(target, call->qpair, call->sqe)
-               : nvmf_transfer_is_plain(target, call->transfer);
+    stage_ring_show(&stages->done, STAGE_MESSAGES);
+    stage_ring_show(&stages->moved, STAGE_MESSAGES);
+    stage_ring_show(&stages->capsules, STAGE_MESSAGES);
 }
 
-static void make_call(struct nvmf_target *target, const struct stage_call *call)
+bool stages_have_calls(const struct stages *stages)
 {
-    switch ((enum stage_call_kind)call->kind) {
-    case CALL_CAPSULE:
-        nvmf_capsule(target, call->qpair, call->transfer, call->sqe,
-                     &call->data, call->now_us);
-        break;
-    case CALL_FETCHED:
-        nvmf_request_fetched(target, call->transfer, call->is_ok);
-        break;
-    case CALL_SENT:
-        nvmf_request_sent(target, call->transfer, call->is_ok);
-        break;
-    case CALL_DONE:
-        nvmf_request_done(target, call->transfer);
-        break;
-    }
+    return (stage_ring_count(&stages->done) | stage_ring_count(&stages->moved) |
+            stage_ring_count(&stages->capsules)) != 0;
 }
 
+/* A message that is not plain stays for a turn of the main loop.
+ * @return whether to stop */
+static inline bool must_wait(struct stages *stages, bool is_plain)
+{
+    if (__builtin_expect(!is_plain, 0) && stages->is_apart) {
+        stages_request_turn(stages);
+        return true;
+    }
+    return false;
+}
+
+static bool take_done(struct stages *stages)
+{
+    struct nvmf_target *target = stages->drive->target;
+    struct stage_ring *ring = &stages->done;
+    uint32_t i = ring->taken, end = i + stage_ring_count(ring);
+
+    for (; i != end; i++) {
+        struct nvmf_transfer *transfer = stages->ended[i % STAGE_MESSAGES];
+
+        if (must_wait(stages, nvmf_transfer_is_plain(target, transfer))) {
+            break;
+        }
+        nvmf_request_done(target, transfer);
+    }
+    stages->lines[STAGE_TARGET] += stage_ring_take(ring, i, sizeof(void *));
+    return i == end;
+}
+
+static void take_moved(struct stages *stages)
+{
+    struct nvmf_target *target = stages->drive->target;
+    struct stage_ring *ring = &stages->moved;
+    uint32_t i = ring->taken;
+    uint32_t end = i + MIN(stage_ring_count(ring), (uint32_t)STAGE_BUDGET);
+
+    for (; i != end; i++) {
+        const struct stage_moved *moved =
+            &stages->moves_ended[i % STAGE_MESSAGES];
+
+        if (must_wait(stages,
+                      nvmf_transfer_is_plain(target, moved->transfer))) {
+            break;
+        }
+        if (moved->is_fetched) {
+            nvmf_request_fetched(target, moved->transfer, moved->is_ok);
+        } else {
+            nvmf_request_sent(target, moved->transfer, moved->is_ok);
+        }
+    }
+    stages->lines[STAGE_TARGET] +=
+        stage_ring_take(ring, i, sizeof(stages->moves_ended[0]));
+}
+
+static void take_capsules(struct stages *stages, uint32_t count)
+{
+    struct nvmf_target *target = stages->drive->target;
+    struct stage_ring *ring = &stages->capsules;
+    uint32_t i = ring->taken, end = i + MIN(count, (uint32_t)STAGE_BUDGET);
+
+    for (; i != end; i++) {
+        const struct stage_capsule *capsule =
+            &stages->capsule[i % STAGE_MESSAGES];
+
+        if (must_wait(stages, nvmf_capsule_is_plain(target, capsule->qpair,
+                                                    capsule->sqe))) {
+            break;
+        }
+        nvmf_capsule(target, capsule->qpair, capsule->transfer, capsule->sqe,
+                     &capsule->data, capsule->now_us);
+    }
+    stages->lines[STAGE_TARGET] +=
+        stage_ring_take(ring, i, sizeof(stages->capsule[0]));
+}
+
+/* A capsule may use a request whose end was shown before it: so the capsules
+ * are counted before the ends are taken, all of them. */
 void stages_take_calls(struct stages *stages)
 {
-    struct stage_ring *ring = &stages->calls;
+    uint32_t capsules = stage_ring_count(&stages->capsules);
 
-    for (unsigned int n = 0; n < STAGE_BUDGET && stage_ring_has_message(ring);
-         n++) {
-        const struct stage_call *call =
-            &stages->call[ring->taken % STAGE_CALLS];
-
-        if (stages->is_apart && !call_is_plain(stages, call)) {
-            stages_request_turn(stages);
-            return;
-        }
-        make_call(stages->drive->target, call);
-        stages->messages++;
-        stage_ring_take(ring);
+    if (take_done(stages)) {
+        take_moved(stages);
+        take_capsules(stages, capsules);
     }
 }
 
 /* ---- Messages from the target to the transport. */
 
-static struct stage_answer *put_answer(struct stages *stages,
-                                       enum stage_answer_kind kind)
-{
-    struct stage_ring *ring = &stages->answers;
-    struct stage_answer *answer;
-
-    ASSERT(stage_ring_used(ring) < STAGE_ANSWERS);
-    answer = &stages->answer[ring->put++ % STAGE_ANSWERS];
-    answer->kind = (uint8_t)kind;
-    return answer;
-}
-
-static const struct nvmf_transport *direct_transport(
-    const struct stages *stages)
-{
-    return rdma_transport_direct(stages->drive->rdma);
-}
-
-static void relay_fetch(void *ctx, struct nvmf_transfer *transfer)
-{
-    struct stages *stages = ctx;
-
-    if (!stages->is_apart) {
-        direct_transport(stages)->fetch(direct_transport(stages)->ctx,
-                                        transfer);
-        return;
-    }
-    put_answer(stages, ANSWER_FETCH)->transfer = transfer;
-}
-
-static void relay_send(void *ctx, struct nvmf_transfer *transfer)
-{
-    struct stages *stages = ctx;
-
-    if (!stages->is_apart) {
-        direct_transport(stages)->send(direct_transport(stages)->ctx, transfer);
-        return;
-    }
-    put_answer(stages, ANSWER_SEND)->transfer = transfer;
-}
-
 static void relay_respond(void *ctx, struct nvmf_transfer *transfer)
 {
     struct stages *stages = ctx;
 
-    if (!stages->is_apart) {
-        direct_transport(stages)->respond(direct_transport(stages)->ctx,
-                                          transfer);
-        return;
-    }
-    put_answer(stages, ANSWER_RESPOND)->transfer = transfer;
+    stages->response[stages->responses.put++ % STAGE_MESSAGES] = transfer;
+}
+
+static void put_order(struct stages *stages, struct stage_order order)
+{
+    stages->order[stages->orders.put++ % STAGE_MESSAGES] = order;
+}
+
+static void relay_fetch(void *ctx, struct nvmf_transfer *transfer)
+{
+    put_order(ctx, (struct stage_order){transfer, ORDER_FETCH, 0});
+}
+
+static void relay_send(void *ctx, struct nvmf_transfer *transfer)
+{
+    put_order(ctx, (struct stage_order){transfer, ORDER_SEND, 0});
 }
 
 static void relay_disconnect(void *ctx, uint16_t qpair)
 {
-    struct stages *stages = ctx;
-
-    if (!stages->is_apart) {
-        direct_transport(stages)->disconnect(direct_transport(stages)->ctx,
-                                             qpair);
-        return;
-    }
-    put_answer(stages, ANSWER_DISCONNECT)->qpair = qpair;
+    put_order(ctx, (struct stage_order){NULL, ORDER_DISCONNECT, qpair});
 }
 
 /* A queue pair that is not live has no plain commands, so this is in a turn. */
 static void relay_drained(void *ctx, uint16_t qpair)
 {
-    struct stages *stages = ctx;
-
-    ASSERT(!stages->is_apart);
-    direct_transport(stages)->drained(direct_transport(stages)->ctx, qpair);
+    (void)ctx;
+    (void)qpair;
+    ASSERT(false);
 }
 
-static void give_answer(const struct nvmf_transport *to,
-                        const struct stage_answer *answer)
+void stages_show_answers(struct stages *stages)
 {
-    switch ((enum stage_answer_kind)answer->kind) {
-    case ANSWER_FETCH:
-        to->fetch(to->ctx, answer->transfer);
+    stage_ring_show(&stages->responses, STAGE_MESSAGES);
+    stage_ring_show(&stages->orders, STAGE_MESSAGES);
+}
+
+bool stages_have_answers(const struct stages *stages)
+{
+    return (stage_ring_count(&stages->responses) |
+            stage_ring_count(&stages->orders)) != 0;
+}
+
+static void give_order(const struct nvmf_transport *to,
+                       const struct stage_order *order)
+{
+    switch ((enum stage_order_kind)order->kind) {
+    case ORDER_FETCH:
+        to->fetch(to->ctx, order->transfer);
         break;
-    case ANSWER_SEND:
-        to->send(to->ctx, answer->transfer);
+    case ORDER_SEND:
+        to->send(to->ctx, order->transfer);
         break;
-    case ANSWER_RESPOND:
-        to->respond(to->ctx, answer->transfer);
-        break;
-    case ANSWER_DISCONNECT:
-        to->disconnect(to->ctx, answer->qpair);
+    case ORDER_DISCONNECT:
+        to->disconnect(to->ctx, order->qpair);
         break;
     }
+}
+
+static void take_responses(struct stages *stages,
+                           const struct nvmf_transport *to)
+{
+    struct stage_ring *ring = &stages->responses;
+    uint32_t i = ring->taken;
+    uint32_t end = i + MIN(stage_ring_count(ring), (uint32_t)STAGE_BUDGET);
+
+    for (; i != end; i++) {
+        to->respond(to->ctx, stages->response[i % STAGE_MESSAGES]);
+    }
+    stages->lines[STAGE_TRANSPORT] +=
+        stage_ring_take(ring, end, sizeof(void *));
+}
+
+static void take_orders(struct stages *stages, const struct nvmf_transport *to)
+{
+    struct stage_ring *ring = &stages->orders;
+    uint32_t i = ring->taken;
+    uint32_t end = i + MIN(stage_ring_count(ring), (uint32_t)STAGE_BUDGET);
+
+    for (; i != end; i++) {
+        give_order(to, &stages->order[i % STAGE_MESSAGES]);
+    }
+    stages->lines[STAGE_TRANSPORT] +=
+        stage_ring_take(ring, end, sizeof(stages->order[0]));
 }
 
 void stages_take_answers(struct stages *stages)
 {
-    struct stage_ring *ring = &stages->answers;
+    const struct nvmf_transport *to =
+        rdma_transport_direct(stages->drive->rdma);
 
-    for (unsigned int n = 0; n < STAGE_BUDGET && stage_ring_has_message(ring);
-         n++) {
-        give_answer(direct_transport(stages),
-                    &stages->answer[ring->taken % STAGE_ANSWERS]);
-        stages->messages++;
-        stage_ring_take(ring);
-    }
+    take_responses(stages, to);
+    take_orders(stages, to);
 }
 
 struct rdma_relay stages_relay(struct stages *stages)

@@ -2,40 +2,50 @@
 /*
  * The counts of a ring of messages between two stages (stages.h).  One stage
  * puts, one takes, and each of them is on one hart at a time.  What was put is
- * seen by the other stage after stage_ring_show() only.
+ * seen by the other stage after stage_ring_show() only, and the other stage
+ * gives room back once for all messages that it has taken.
  */
 #ifndef ESSD_APP_STAGE_RING_H
 #define ESSD_APP_STAGE_RING_H
 
+#include <stdalign.h>
+
 #include "lib/util.h"
 
+enum { STAGE_LINE = 64 }; /* bytes of a line of a cache */
+
 struct stage_ring {
-    uint32_t put;   /* of the stage that puts */
-    uint32_t shown; /* `put` of the last stage_ring_show() */
-    uint32_t taken; /* of the stage that takes */
+    alignas(STAGE_LINE) uint32_t put; /* of the stage that puts */
+    uint32_t shown;                   /* `put` of the last stage_ring_show() */
+    alignas(STAGE_LINE) uint32_t taken; /* of the stage that takes */
 };
 
-/** How many messages the ring holds, for the stage that puts. */
-static inline uint32_t stage_ring_used(const struct stage_ring *ring)
+/** How many messages there are, for the stage that takes. */
+static inline uint32_t stage_ring_count(const struct stage_ring *ring)
 {
-    return ring->put - __atomic_load_n(&ring->taken, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&ring->shown, __ATOMIC_ACQUIRE) - ring->taken;
 }
 
-/** Whether there is a message, for the stage that takes. */
-static inline bool stage_ring_has_message(const struct stage_ring *ring)
+/** Show messages, of which the ring holds at most `size`. */
+static inline void stage_ring_show(struct stage_ring *ring, uint32_t size)
 {
-    return ring->taken != __atomic_load_n(&ring->shown, __ATOMIC_ACQUIRE);
-}
-
-static inline void stage_ring_show(struct stage_ring *ring)
-{
+    ASSERT(ring->put - __atomic_load_n(&ring->taken, __ATOMIC_ACQUIRE) <= size);
     __atomic_store_n(&ring->shown, ring->put, __ATOMIC_RELEASE);
 }
 
-/** The oldest message is no longer needed. */
-static inline void stage_ring_take(struct stage_ring *ring)
+/**
+ * The messages before the one of this number are no longer needed.
+ * @return how many lines of memory they have, when each has so many bytes
+ */
+static inline uint32_t stage_ring_take(struct stage_ring *ring, uint32_t end,
+                                       size_t bytes)
 {
-    __atomic_store_n(&ring->taken, ring->taken + 1, __ATOMIC_RELEASE);
+    uint64_t first = ring->taken * bytes / STAGE_LINE;
+    uint64_t last = ((uint64_t)end * bytes + STAGE_LINE - 1) / STAGE_LINE;
+    bool any = end != ring->taken;
+
+    __atomic_store_n(&ring->taken, end, __ATOMIC_RELEASE);
+    return any ? (uint32_t)(last - first) : 0;
 }
 
 #endif

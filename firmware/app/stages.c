@@ -20,10 +20,10 @@ void stages_request_turn(struct stages *stages)
 
 /* ---- Operations of the medium. */
 
-static void give_op(struct stages *stages, struct stage_op *op)
+static void give_op(struct stages *stages, uint16_t op)
 {
-    op->next_free = stages->free_op;
-    stages->free_op = (uint16_t)(op - stages->ops);
+    stages->owners[op].next_free = stages->free_op;
+    stages->free_op = op;
 }
 
 /* The medium has ended an operation. */
@@ -31,62 +31,54 @@ static void end_op(struct media_owner *owner, enum media_status status)
 {
     struct stage_op *op = container_of(owner, struct stage_op, owner);
     struct stages *stages = op->stages;
-    struct stage_ring *ring = &stages->ended;
+    uint16_t number = (uint16_t)(op - stages->ops);
 
     if (!stages->is_several) {
-        struct media_owner *whole = op->whole;
-
-        give_op(stages, op);
-        media_end(whole, status);
+        give_op(stages, number);
+        media_end(stages->owners[number].whole, status);
         return;
     }
-    op->status = (uint8_t)status;
-    op->failed_block =
-        status >= MEDIA_GUARD_ERROR && stages->inner.failed_block != NULL
-            ? stages->inner.failed_block(stages->inner.ctx)
-            : 0;
-    stages->end[ring->put++ % STAGE_OPS] = (uint16_t)(op - stages->ops);
+    stages->end[stages->ends.put++ % STAGE_OPS] = (struct stage_end){
+        .op = number,
+        .status = (uint8_t)status,
+        .failed_block =
+            status >= MEDIA_GUARD_ERROR && stages->inner.failed_block != NULL
+                ? stages->inner.failed_block(stages->inner.ctx)
+                : 0,
+    };
 }
 
-static struct stage_op *take_op(struct stages *stages,
-                                struct media_owner *whole, bool is_targets)
+static uint16_t take_op(struct stages *stages, struct media_owner *whole,
+                        bool is_targets)
 {
-    struct stage_op *op;
+    uint16_t op = stages->free_op;
 
-    if (stages->free_op == NO_OP) {
-        return NULL;
+    if (op != NO_OP) {
+        stages->free_op = stages->owners[op].next_free;
+        stages->owners[op].whole = whole;
+        stages->owners[op].is_targets = is_targets;
     }
-    op = &stages->ops[stages->free_op];
-    stages->free_op = op->next_free;
-    op->whole = whole;
-    op->is_targets = is_targets;
     return op;
 }
 
-static bool submit_op(struct stages *stages, const struct media_io *io,
-                      bool is_targets)
+static inline bool submit_op(struct stages *stages, const struct media_io *io,
+                             bool is_targets)
 {
-    struct stage_ring *ring = &stages->submitted;
-    struct stage_op *op = take_op(stages, io->owner, is_targets);
+    uint16_t op = take_op(stages, io->owner, is_targets);
 
-    if (op == NULL) {
+    if (op == NO_OP) {
         return false;
     }
-    op->io = *io;
-    op->io.owner = &op->owner;
-    stages->submit[ring->put++ % STAGE_OPS] = (uint16_t)(op - stages->ops);
-    if (!stages->is_apart) {
-        stage_ring_show(ring);
-    }
+    stages->ops[op].io = *io;
+    stages->ops[op].io.owner = &stages->ops[op].owner;
+    stages->start[stages->starts.put++ % STAGE_OPS] =
+        (struct stage_start){op, is_targets};
     return true;
 }
 
 static bool seam_submit(void *ctx, const struct media_io *io)
 {
-    struct stages *stages = ctx;
-
-    return stages->is_several ? submit_op(stages, io, true)
-                              : stages->inner.submit(stages->inner.ctx, io);
+    return submit_op(ctx, io, true);
 }
 
 bool stages_submit_own(void *ctx, const struct media_io *io)
@@ -101,13 +93,13 @@ bool stages_submit_own(void *ctx, const struct media_io *io)
 bool stages_wipe(void *ctx, struct media_owner *owner)
 {
     struct stages *stages = ctx;
-    struct stage_op *op = take_op(stages, owner, false);
+    uint16_t op = take_op(stages, owner, false);
 
     ASSERT(!stages->is_apart);
-    if (op == NULL) {
+    if (op == NO_OP) {
         return false;
     }
-    if (!nand_medium_wipe(&stages->drive->nand, &op->owner)) {
+    if (!nand_medium_wipe(&stages->drive->nand, &stages->ops[op].owner)) {
         give_op(stages, op);
         return false;
     }
@@ -131,74 +123,66 @@ static void seam_geometry(void *ctx, uint32_t ns,
 
 static uint32_t seam_failed_block(void *ctx)
 {
-    const struct stages *stages = ctx;
-
-    return stages->is_several ? stages->failed_block
-                              : stages->inner.failed_block(stages->inner.ctx);
+    return ((const struct stages *)ctx)->failed_block;
 }
 
-struct nvmf_media stages_media(struct stages *stages,
-                               const struct nvmf_media *inner)
+void stages_set_media(struct stages *stages, const struct nvmf_media *inner)
 {
     stages->inner = *inner;
-    return (struct nvmf_media){
-        .ctx = stages,
-        .submit = seam_submit,
-        .set_volatile = seam_set_volatile,
-        .geometry = seam_geometry,
-        .failed_block = seam_failed_block,
-    };
 }
 
 /* Start operations, until the medium has no room. */
-static bool take_submitted(struct stages *stages)
+static bool take_starts(struct stages *stages)
 {
-    struct stage_ring *ring = &stages->submitted;
-    bool any = false;
+    struct stage_ring *ring = &stages->starts;
+    uint32_t i = ring->taken, end = i + stage_ring_count(ring);
+    bool any = i != end;
 
-    while (stage_ring_has_message(ring)) {
-        struct stage_op *op =
-            &stages->ops[stages->submit[ring->taken % STAGE_OPS]];
-        bool is_started =
-            op->is_targets ? stages->inner.submit(stages->inner.ctx, &op->io)
-                           : nand_medium_submit(&stages->drive->nand, &op->io);
+    for (; i != end; i++) {
+        const struct stage_start *start = &stages->start[i % STAGE_OPS];
+        const struct media_io *io = &stages->ops[start->op].io;
 
-        if (!is_started) {
+        if (!(start->is_targets
+                  ? stages->inner.submit(stages->inner.ctx, io)
+                  : nand_medium_submit(&stages->drive->nand, io))) {
+            any = i != ring->taken;
             break;
         }
-        any = true;
-        stages->messages++;
-        stage_ring_take(ring);
     }
+    stages->lines[STAGE_MEDIUM] +=
+        i - ring->taken; /* the line of each operation */
+    stages->lines[STAGE_MEDIUM] +=
+        stage_ring_take(ring, i, sizeof(stages->start[0]));
     return any;
 }
 
-static bool is_plain_op(const struct stages *stages, const struct stage_op *op)
+static inline bool is_plain_op(const struct stages *stages, uint16_t op)
 {
-    return op->is_targets &&
-           nvmf_media_is_plain(stages->drive->target, op->whole);
+    return stages->owners[op].is_targets &&
+           nvmf_media_is_plain(stages->drive->target, stages->owners[op].whole);
 }
 
-static void take_ended(struct stages *stages)
+static void take_ends(struct stages *stages)
 {
-    struct stage_ring *ring = &stages->ended;
+    struct stage_ring *ring = &stages->ends;
+    uint32_t i = ring->taken;
+    uint32_t end = i + MIN(stage_ring_count(ring), (uint32_t)STAGE_BUDGET);
 
-    for (unsigned int n = 0; n < STAGE_BUDGET && stage_ring_has_message(ring);
-         n++) {
-        struct stage_op *op =
-            &stages->ops[stages->end[ring->taken % STAGE_OPS]];
-        struct media_owner *whole = op->whole;
+    for (; i != end; i++) {
+        const struct stage_end *ended = &stages->end[i % STAGE_OPS];
+        struct media_owner *whole = stages->owners[ended->op].whole;
 
-        if (stages->is_apart && !is_plain_op(stages, op)) {
+        if (__builtin_expect(!is_plain_op(stages, ended->op), 0) &&
+            stages->is_apart) {
             stages_request_turn(stages);
-            return;
+            break;
         }
-        stages->failed_block = op->failed_block;
-        give_op(stages, op);
-        stages->messages++;
-        stage_ring_take(ring);
-        media_end(whole, (enum media_status)op->status);
+        stages->failed_block = ended->failed_block;
+        give_op(stages, ended->op);
+        media_end(whole, (enum media_status)ended->status);
     }
+    stages->lines[STAGE_TARGET] +=
+        stage_ring_take(ring, i, sizeof(stages->end[0]));
 }
 
 /* ---- Stages. */
@@ -221,74 +205,73 @@ struct stages *stages_make(struct drive *drive, struct dram *dram)
     for (uint16_t i = 0; i < STAGE_OPS; i++) {
         stages->ops[i].owner.done = end_op;
         stages->ops[i].stages = stages;
-        stages->ops[i].next_free = (uint16_t)(i + 1);
+        stages->owners[i].next_free = (uint16_t)(i + 1);
     }
-    stages->ops[STAGE_OPS - 1].next_free = NO_OP;
+    stages->owners[STAGE_OPS - 1].next_free = NO_OP;
     return stages;
 }
 
-static bool transport_has_work(struct stages *stages)
+/* @return whether there was anything to do */
+static bool run_transport(struct stages *stages, uint64_t now_us)
 {
     struct drive *drive = stages->drive;
-    enum verbs_next next = verbs_next(&drive->net.verbs);
+    bool is_other, any = stages_have_answers(stages);
 
-    if (next == VERBS_NEXT_OTHER || rdma_transport_needs_step(drive->rdma)) {
+    rdma_transport_tick(drive->rdma, now_us);
+    any |= verbs_poll_plain(&drive->net.verbs, STAGE_BUDGET, &is_other) != 0;
+    if (any) {
+        stages_take_answers(stages);
+    }
+    if (is_other || rdma_transport_needs_step(drive->rdma)) {
         stages_request_turn(stages);
     }
-    return next == VERBS_NEXT_PLAIN || stage_ring_has_message(&stages->answers);
+    return any;
 }
 
-static bool medium_has_work(struct stages *stages, uint64_t now_us)
+static bool run_target(struct stages *stages)
 {
-    enum nand_stage_next next = nand_stage_next(&stages->drive->nand);
-
-    if (next == NAND_STAGE_OTHER || volume_has_work(stages->drive->volume)) {
-        stages_request_turn(stages);
+    if (!stages_have_calls(stages) && stage_ring_count(&stages->ends) == 0) {
+        return false;
     }
-    return next == NAND_STAGE_WORK || now_us >= stages->medium_us ||
-           stage_ring_has_message(&stages->submitted);
+    take_ends(stages);
+    stages_take_calls(stages);
+    return true;
 }
 
-static bool stage_has_work(struct stages *stages, enum drive_stage stage,
-                           uint64_t now_us)
+static bool run_medium(struct stages *stages, uint64_t now_us)
+{
+    struct drive *drive = stages->drive;
+    bool any = stage_ring_count(&stages->starts) != 0 ||
+               now_us >= stages->medium_us || nand_stage_has_work(&drive->nand);
+    bool is_other = false;
+
+    if (!any) {
+        return false;
+    }
+    (void)take_starts(stages);
+    stages->medium_us = LOOP_NO_DEADLINE;
+    nand_stage_run(&drive->nand, STAGE_BUDGET, now_us, &stages->medium_us,
+                   &is_other);
+    if (is_other || volume_has_work(drive->volume)) {
+        stages_request_turn(stages);
+    }
+    return true;
+}
+
+static bool run_stage(struct stages *stages, enum drive_stage stage,
+                      uint64_t now_us)
 {
     switch (stage) {
     case STAGE_TRANSPORT:
-        return transport_has_work(stages);
+        return run_transport(stages, now_us);
     case STAGE_TARGET:
-        return stage_ring_has_message(&stages->calls) ||
-               stage_ring_has_message(&stages->ended);
+        return run_target(stages);
     case STAGE_MEDIUM:
-        return medium_has_work(stages, now_us);
+        return run_medium(stages, now_us);
     case STAGES:
         break;
     }
     return false;
-}
-
-static void run_stage(struct stages *stages, enum drive_stage stage,
-                      uint64_t now_us)
-{
-    struct drive *drive = stages->drive;
-
-    switch (stage) {
-    case STAGE_TRANSPORT:
-        rdma_transport_tick(drive->rdma, now_us);
-        (void)verbs_poll_plain(&drive->net.verbs, STAGE_BUDGET);
-        stages_take_answers(stages);
-        break;
-    case STAGE_TARGET:
-        take_ended(stages);
-        stages_take_calls(stages);
-        break;
-    case STAGE_MEDIUM:
-        (void)take_submitted(stages);
-        stages->medium_us = LOOP_NO_DEADLINE;
-        nand_stage_run(&drive->nand, STAGE_BUDGET, now_us, &stages->medium_us);
-        break;
-    case STAGES:
-        break;
-    }
 }
 
 static void give_stage(struct stages *stages, enum drive_stage stage)
@@ -308,14 +291,13 @@ static bool try_stage(struct stages *stages, enum drive_stage stage,
                                      __ATOMIC_RELAXED)) {
         return false;
     }
-    if (stages_want_turn(stages) || !stage_has_work(stages, stage, now_us)) {
+    if (stages_want_turn(stages) || !run_stage(stages, stage, now_us)) {
         give_stage(stages, stage);
         return false;
     }
     stages->stage_of[hart] = (uint8_t)stage;
     stages->moves[stage] += stages->last[stage] != hart;
     stages->last[stage] = (uint8_t)hart;
-    run_stage(stages, stage, now_us);
     return true;
 }
 
@@ -337,15 +319,15 @@ void stages_give(struct stages *stages, unsigned int hart)
 
     switch (stage) {
     case STAGE_TRANSPORT:
-        stage_ring_show(&stages->calls);
+        stages_show_calls(stages);
         verbs_flush(&stages->drive->net.verbs);
         break;
     case STAGE_TARGET:
-        stage_ring_show(&stages->answers);
-        stage_ring_show(&stages->submitted);
+        stages_show_answers(stages);
+        stage_ring_show(&stages->starts, STAGE_OPS);
         break;
     case STAGE_MEDIUM:
-        stage_ring_show(&stages->ended);
+        stage_ring_show(&stages->ends, STAGE_OPS);
         nand_kick(&stages->drive->nand.nand);
         break;
     case STAGES:
@@ -357,28 +339,32 @@ void stages_give(struct stages *stages, unsigned int hart)
 
 /* ---- Turns of the main loop. */
 
-static bool any_messages(const struct stages *stages)
-{
-    return stage_ring_has_message(&stages->calls) ||
-           stage_ring_has_message(&stages->answers) ||
-           stage_ring_has_message(&stages->ended);
-}
-
 /* Make the calls that wait as messages.  Operations for which the medium has no
  * room stay. */
 static void empty_rings(struct stages *stages)
 {
-    do {
-        bool is_started = take_submitted(stages);
+    bool any;
 
-        stage_ring_show(&stages->ended);
-        take_ended(stages);
+    stages_show_calls(stages);
+    stages_show_answers(stages);
+    do {
+        stage_ring_show(&stages->starts, STAGE_OPS);
+        any = take_starts(stages);
+        stage_ring_show(&stages->ends, STAGE_OPS);
+        any |= stage_ring_count(&stages->ends) != 0;
+        take_ends(stages);
+        any |= stages_have_calls(stages);
+        any |= stages_have_answers(stages);
         stages_take_calls(stages);
         stages_take_answers(stages);
-        if (!is_started && !any_messages(stages)) {
-            return;
-        }
-    } while (true);
+    } while (any);
+}
+
+/* Let the stages call each other, or send messages. */
+static void set_apart(struct stages *stages, bool is_apart)
+{
+    stages->is_apart = is_apart;
+    rdma_transport_use_relay(stages->drive->rdma, is_apart);
 }
 
 bool stages_begin_turn(struct stages *stages)
@@ -389,7 +375,7 @@ bool stages_begin_turn(struct stages *stages)
             return false;
         }
     }
-    stages->is_apart = false;
+    set_apart(stages, false);
     empty_rings(stages);
     return true;
 }
@@ -400,13 +386,23 @@ void stages_end_turn(struct stages *stages)
     verbs_flush(&stages->drive->net.verbs);
     nand_kick(&stages->drive->nand.nand);
     stages->medium_us = 0;
-    stages->is_apart = true;
+    set_apart(stages, true);
     __atomic_store_n(&stages->wants_turn, false, __ATOMIC_SEQ_CST);
 }
 
 void stages_use_harts(struct stages *stages, unsigned int harts)
 {
+    const struct nvmf_media seam = {
+        .ctx = stages,
+        .submit = seam_submit,
+        .set_volatile = seam_set_volatile,
+        .geometry = seam_geometry,
+        .failed_block = seam_failed_block,
+    };
+
     stages->is_several = harts > 1;
-    stages->is_apart = false;
+    nvmf_use_media(stages->drive->target,
+                   stages->is_several ? &seam : &stages->inner);
+    set_apart(stages, false);
     stages_request_turn(stages);
 }

@@ -31,6 +31,8 @@
 #ifndef ESSD_APP_STAGES_H
 #define ESSD_APP_STAGES_H
 
+#include <stdalign.h>
+
 #include "firmware/app/stage_ring.h"
 #include "nvmeof/rdma/rdma_relay.h"
 #include "nvmeof/target/target.h"
@@ -43,47 +45,61 @@ enum drive_stage { STAGE_TRANSPORT, STAGE_TARGET, STAGE_MEDIUM, STAGES };
 enum {
     STAGE_HARTS = 4,
     STAGE_OPS = 1024, /* operations of the medium that are in progress */
-    /* A transfer has one message under way, and one that ends its last use. */
-    STAGE_CALLS = 16384,
-    STAGE_ANSWERS = 16384,
+    /* Each ring has at most one message of each request, since the next one
+     * follows from an answer. */
+    STAGE_MESSAGES = 16384,
 };
 
-enum stage_call_kind { CALL_CAPSULE, CALL_FETCHED, CALL_SENT, CALL_DONE };
-
-/* From the transport to the target. */
-struct stage_call {
-    uint8_t kind; /* enum stage_call_kind */
-    bool is_ok;
-    uint16_t qpair;
+/* From the transport to the target: a command has arrived. */
+struct stage_capsule {
     struct nvmf_transfer *transfer;
     const uint8_t *sqe;
     uint64_t now_us;
     struct nvmf_data data;
+    uint16_t qpair;
 };
 
-enum stage_answer_kind {
-    ANSWER_FETCH,
-    ANSWER_SEND,
-    ANSWER_RESPOND,
-    ANSWER_DISCONNECT,
+/* From the transport to the target: data were moved. */
+struct stage_moved {
+    struct nvmf_transfer *transfer;
+    bool is_fetched; /* else they were sent */
+    bool is_ok;
 };
+
+enum stage_order_kind { ORDER_FETCH, ORDER_SEND, ORDER_DISCONNECT };
 
 /* From the target to the transport. */
-struct stage_answer {
-    uint8_t kind; /* enum stage_answer_kind */
-    uint16_t qpair;
+struct stage_order {
     struct nvmf_transfer *transfer;
+    uint8_t kind; /* enum stage_order_kind */
+    uint16_t qpair;
 };
 
-/* An operation of the medium: a message to it, and then the one back. */
-struct stage_op {
-    struct media_io io;
-    struct media_owner owner; /* of the medium's operation */
-    struct media_owner *whole;
-    struct stages *stages;
-    bool is_targets; /* `whole` belongs to a command of the target */
-    uint8_t status;  /* enum media_status */
+/* From the target to the medium: start an operation. */
+struct stage_start {
+    uint16_t op; /* number */
+    bool is_targets;
+};
+
+/* From the medium to the target: an operation has ended. */
+struct stage_end {
+    uint16_t op;
+    uint8_t status; /* enum media_status */
     uint32_t failed_block;
+};
+
+/* An operation of the medium.  The target writes the first line only, so that
+ * no other one moves between caches. */
+struct stage_op {
+    alignas(STAGE_LINE) struct media_io io;
+    alignas(STAGE_LINE) struct media_owner owner; /* of the operation */
+    struct stages *stages;
+};
+
+/* What only the target knows of an operation. */
+struct stage_op_owner {
+    struct media_owner *whole;
+    bool is_targets; /* `whole` belongs to a command of the target */
     uint16_t next_free;
 };
 
@@ -102,21 +118,26 @@ struct stages {
     uint16_t free_op;
     uint32_t failed_block;  /* of the completion that is handled now */
     uint64_t moves[STAGES]; /* how often it went to another hart */
-    uint64_t messages;      /* that have been taken */
-    struct stage_ring calls, answers, submitted, ended;
-    struct stage_call call[STAGE_CALLS];
-    struct stage_answer answer[STAGE_ANSWERS];
-    uint16_t submit[STAGE_OPS]; /* numbers of operations */
-    uint16_t end[STAGE_OPS];
+    uint64_t lines[STAGES]; /* of the memory of the messages it has taken */
+    struct stage_ring capsules, moved, done; /* to the target */
+    struct stage_ring orders, responses;     /* from it to the transport */
+    struct stage_ring starts, ends;          /* to the medium, and from it */
+    struct stage_capsule capsule[STAGE_MESSAGES];
+    struct stage_moved moves_ended[STAGE_MESSAGES];
+    struct nvmf_transfer *ended[STAGE_MESSAGES];
+    struct stage_order order[STAGE_MESSAGES];
+    struct nvmf_transfer *response[STAGE_MESSAGES];
+    struct stage_start start[STAGE_OPS];
+    struct stage_end end[STAGE_OPS];
     struct stage_op ops[STAGE_OPS];
+    struct stage_op_owner owners[STAGE_OPS];
 };
 
 /** Make the stages of a drive with a NAND array. @return NULL: no memory */
 struct stages *stages_make(struct drive *drive, struct dram *dram);
 
-/** The media seam of the target, around that of the medium. */
-struct nvmf_media stages_media(struct stages *stages,
-                               const struct nvmf_media *inner);
+/** The medium's seam, which the target uses while there is one hart. */
+void stages_set_media(struct stages *stages, const struct nvmf_media *inner);
 
 /** drive_medium.submit for what the drive does by itself. */
 MUST_USE bool stages_submit_own(void *ctx, const struct media_io *io);
@@ -124,7 +145,8 @@ MUST_USE bool stages_submit_own(void *ctx, const struct media_io *io);
 /** sanitize_config.wipe, with the same context. */
 MUST_USE bool stages_wipe(void *ctx, struct media_owner *owner);
 
-/** Use one hart, and no messages, or several.  At the start it is one. */
+/** Use one hart, and no messages, or several.  At the start it is one.  No
+ * command may be in progress. */
 void stages_use_harts(struct stages *stages, unsigned int harts);
 
 /** Whether a turn of the main loop has to come next. */

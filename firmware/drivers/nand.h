@@ -304,6 +304,35 @@ static inline unsigned int nand_poll(struct nand *nand, unsigned int budget,
     return count;
 }
 
+/**
+ * As nand_poll(), up to the first completion that is no success.
+ *
+ * @param is_other  set to true if there is one
+ */
+static inline void nand_poll_good(struct nand *nand, unsigned int budget,
+                                  nand_done_fn *done, void *ctx, bool *is_other)
+{
+    uint32_t start = nand->queue.cq_ci, end = start + budget;
+    const uint8_t *entry;
+
+    while (nand->queue.cq_ci != end &&
+           (entry = cmd_queue_next(&nand->queue)) != NULL) {
+        struct nand_done found;
+
+        hal_dma_rmb();
+        found = nand_parse_completion(entry);
+        if (__builtin_expect(found.status != NAND_CQE_OK, 0)) {
+            *is_other = true;
+            break;
+        }
+        nand->queue.cq_ci++;
+        done(ctx, &found);
+    }
+    if (nand->queue.cq_ci != start) {
+        cmd_queue_publish_taken(&nand->queue);
+    }
+}
+
 /** Number of commands that nand_poll() has not reported yet. */
 static inline uint32_t nand_outstanding(const struct nand *nand)
 {

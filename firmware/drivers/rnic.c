@@ -347,6 +347,7 @@ static bool qp_create(struct verbs *verbs, const struct verbs_qp_config *config,
     qp->rq_mask = (1u << qp->rq_class) - 1;
     qp->type = (uint8_t)config->type;
     qp->ops = config->ops;
+    qp->is_plain = config->ops->is_plain;
     qp->ctx = config->ctx;
     shared_store32(qp->records, RECORD_SQ, 0);
     shared_store32(qp->records, RECORD_RQ, 0);

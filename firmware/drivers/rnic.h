@@ -99,6 +99,7 @@ struct rnic_qp {
     uint32_t rq_pi, rq_ci, rq_mask;
     uint8_t *sq, *rq, *records;
     const struct verbs_qp_ops *ops;
+    bool (*is_plain)(const void *ctx); /* of ops; NULL: none is */
     void *ctx;
     uint16_t generation; /* generation of the next QP in this slot */
     uint8_t sq_class, rq_class;

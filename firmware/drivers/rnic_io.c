@@ -263,25 +263,19 @@ _Static_assert((int)RNIC_WC_SUCCESS == (int)VERBS_WC_SUCCESS &&
 _Static_assert(RNIC_CQE_FLAGS == RNIC_CQE_TIMESTAMP + 7,
                "the timestamp has 56 bits");
 
-/* Deliver one CQE, unless its QP is destroyed. */
-static void completion_deliver(struct verbs *verbs, const uint8_t *cqe)
+/* Deliver a CQE to its QP. */
+static inline void completion_pass(struct rnic_qp *qp, const uint8_t *cqe)
 {
-    uint32_t qpn = dram_load32(cqe, RNIC_CQE_QPN);
-    struct rnic_qp *qp = qp_slot(verbs, qpn);
     uint8_t opcode = cqe[RNIC_CQE_OPCODE];
     struct verbs_wc wc = {
         .wr_id = dram_load64(cqe, RNIC_CQE_WR_ID),
-        .qpn = qpn,
+        .qpn = qp->qpn,
         .opcode = VERBS_WC_SEND,
         .status = (enum verbs_wc_status)cqe[RNIC_CQE_STATUS],
         .len_bytes = dram_load32(cqe, RNIC_CQE_LENGTH),
         .timestamp_ns = dram_load64(cqe, RNIC_CQE_TIMESTAMP) & TIMESTAMP_MASK,
     };
 
-    if (qp->qpn != qpn || qpn == 0) {
-        verbs->counters.stale_completions++;
-        return;
-    }
     if (opcode == RNIC_WR_RECV) {
         wc.opcode = VERBS_WC_RECV;
         if (cqe[RNIC_CQE_FLAGS] & RNIC_CQE_WITH_INV) {
@@ -299,6 +293,19 @@ static void completion_deliver(struct verbs *verbs, const uint8_t *cqe)
         qp->sq_ci += ((wqe - qp->sq_ci) & qp->sq_mask) + 1;
     }
     qp->ops->completion(qp->ctx, &wc);
+}
+
+/* Deliver one CQE, unless its QP is destroyed. */
+static inline void completion_deliver(struct verbs *verbs, const uint8_t *cqe)
+{
+    uint32_t qpn = dram_load32(cqe, RNIC_CQE_QPN);
+    struct rnic_qp *qp = qp_slot(verbs, qpn);
+
+    if (qp->qpn != qpn || qpn == 0) {
+        verbs->counters.stale_completions++;
+        return;
+    }
+    completion_pass(qp, cqe);
 }
 
 static unsigned int cq_poll(struct verbs *verbs, struct rnic_cq *cq,
@@ -459,55 +466,55 @@ unsigned int verbs_poll(struct verbs *verbs, unsigned int budget)
     return delivered + taken;
 }
 
-/* @return how many entries from the oldest one on are plain, at most `most` */
-static unsigned int cq_count_plain(struct verbs *verbs,
-                                   const struct rnic_cq *cq, unsigned int most)
+/* The QP of a successful completion that is plain; NULL: it is not. */
+static inline struct rnic_qp *plain_qp(struct verbs *verbs, const uint8_t *cqe)
 {
-    struct rnic_cq ahead = *cq;
+    uint32_t qpn = dram_load32(cqe, RNIC_CQE_QPN);
+    struct rnic_qp *qp = qp_slot(verbs, qpn);
+    bool is_good = (qp->qpn == qpn) & (qpn != 0) & (qp->is_plain != NULL) &
+                   (cqe[RNIC_CQE_STATUS] == RNIC_WC_SUCCESS);
+
+    return is_good && qp->is_plain(qp->ctx) ? qp : NULL;
+}
+
+/* As cq_poll(), up to the first completion that is not plain. */
+static unsigned int cq_poll_plain(struct verbs *verbs, struct rnic_cq *cq,
+                                  unsigned int budget, bool *is_other)
+{
     const uint8_t *cqe;
+    uint32_t start = cq->ci;
 
-    while (ahead.ci - cq->ci < most && (cqe = cq_next_entry(&ahead)) != NULL) {
-        uint32_t qpn = dram_load32(cqe, RNIC_CQE_QPN);
-        const struct rnic_qp *qp = qp_slot(verbs, qpn);
+    while (cq->ci - start < budget && (cqe = cq_next_entry(cq)) != NULL) {
+        struct rnic_qp *qp;
 
-        if (qp->qpn != qpn || qpn == 0 ||
-            cqe[RNIC_CQE_STATUS] != RNIC_WC_SUCCESS ||
-            qp->ops->is_plain == NULL || !qp->ops->is_plain(qp->ctx)) {
+        hal_dma_rmb();
+        qp = plain_qp(verbs, cqe);
+        if (qp == NULL) {
+            *is_other = true;
             break;
         }
-        ahead.ci++;
+        cq->ci++;
+        completion_pass(qp, cqe);
     }
-    return ahead.ci - cq->ci;
+    if (cq->ci != start) {
+        hal_dma_mb(); /* read entries before giving them back */
+        shared_store32(cq->record, 0, cq->ci);
+    }
+    return cq->ci - start;
 }
 
-enum verbs_next verbs_next(struct verbs *verbs)
+unsigned int verbs_poll_plain(struct verbs *verbs, unsigned int budget,
+                              bool *is_other)
 {
-    bool any = false;
+    unsigned int taken;
 
-    if (verbs->rest_get != verbs->rest_put || eq_has_entry(verbs)) {
-        return VERBS_NEXT_OTHER;
+    *is_other = verbs->rest_get != verbs->rest_put || eq_has_entry(verbs);
+    if (*is_other) {
+        return 0;
     }
-    for (unsigned int i = 0; i < ARRAY_LEN(verbs->cq); i++) {
-        const struct rnic_cq *cq = &verbs->cq[i];
-
-        if (cq_has_entry(cq)) {
-            if (cq_count_plain(verbs, cq, 1) == 0) {
-                return VERBS_NEXT_OTHER;
-            }
-            any = true;
-        }
-    }
-    return any ? VERBS_NEXT_PLAIN : VERBS_NEXT_NOTHING;
-}
-
-unsigned int verbs_poll_plain(struct verbs *verbs, unsigned int budget)
-{
-    struct rnic_cq *send = &verbs->cq[CQ_SEND], *recv = &verbs->cq[CQ_RECV];
-    unsigned int taken =
-        cq_poll(verbs, send, cq_count_plain(verbs, send, budget));
-
+    taken = cq_poll_plain(verbs, &verbs->cq[CQ_SEND], budget, is_other);
     return taken +
-           cq_poll(verbs, recv, cq_count_plain(verbs, recv, budget - taken));
+           cq_poll_plain(verbs, &verbs->cq[CQ_RECV], budget - taken, is_other);
 }
 
 void verbs_irq_take(struct verbs *verbs)

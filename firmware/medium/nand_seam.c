@@ -428,6 +428,12 @@ unsigned int nand_seam_poll(struct nand_seam *seam, unsigned int budget)
     return nand_poll(seam->nand, budget, nand_seam_done, seam);
 }
 
+void nand_seam_poll_good(struct nand_seam *seam, unsigned int budget,
+                         bool *is_other)
+{
+    nand_poll_good(seam->nand, budget, nand_seam_done, seam, is_other);
+}
+
 bool nand_seam_init(struct nand_seam *seam, struct nand *nand,
                     const struct nand_info *info, struct dram *dram,
                     const struct ftl_config *ftl)

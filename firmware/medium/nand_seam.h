@@ -98,6 +98,10 @@ struct ftl_flash nand_seam_flash(struct nand_seam *seam);
  */
 unsigned int nand_seam_poll(struct nand_seam *seam, unsigned int budget);
 
+/** The same up to the first command that has failed: see nand_poll_good(). */
+void nand_seam_poll_good(struct nand_seam *seam, unsigned int budget,
+                         bool *is_other);
+
 /** Report one completed command: the function for nand_poll(). */
 void nand_seam_done(void *seam, const struct nand_done *done);
 

@@ -8,22 +8,18 @@
 
 #include "firmware/medium/nand_medium.h"
 
-enum nand_stage_next {
-    NAND_STAGE_NOTHING,
-    NAND_STAGE_WORK,  /* nand_stage_run() has something to do */
-    NAND_STAGE_OTHER, /* only nand_medium_poll() may do what is due */
-};
-
-/** Look for completions and for news. */
-enum nand_stage_next nand_stage_next(const struct nand_medium *medium);
+/** Whether there are completions, or operations were submitted. */
+bool nand_stage_has_work(const struct nand_medium *medium);
 
 /**
  * Take at most `budget` completions, up to the first one that has failed, and
  * let the translation layer do what is due.
  *
  * @param deadline_us  lowered to when the translation layer has work again
+ * @param is_other     set to true if there is something that only
+ *                     nand_medium_poll() may do
  */
 void nand_stage_run(struct nand_medium *medium, unsigned int budget,
-                    uint64_t now_us, uint64_t *deadline_us);
+                    uint64_t now_us, uint64_t *deadline_us, bool *is_other);
 
 #endif

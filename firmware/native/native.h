@@ -166,11 +166,12 @@ struct native_sleep {
 struct native_harts {
     unsigned int count;   /* 0 and 1: one, which has all of the main loop */
     uint64_t handover_ns; /* until a stage's state is at another hart */
-    uint64_t message_ns;  /* until a message is */
+    uint64_t message_ns;  /* until a line of messages is */
     bool is_turn;         /* hart 0 is in a turn of the main loop */
     bool has_run;         /* a stage has, since the last turn */
     uint64_t turn_us;     /* when the next turn is due */
     uint64_t turns;
+    uint64_t given[STAGE_HARTS]; /* blocks, when it gave its stage back */
     uint64_t waits_ns; /* for messages and stages of other harts */
     bool is_running[STAGE_HARTS];
     uint64_t end_ns[STAGE_HARTS];

@@ -33,9 +33,11 @@ static void charge_hart(struct native_drive *drive, unsigned int hart,
                         uint64_t extra_ns)
 {
     struct native_harts *harts = &drive->harts;
-    uint64_t ns =
-        native_world_charge(drive->machine.node.world, blocks_take()) +
-        extra_ns;
+    uint64_t ns = native_world_charge(drive->machine.node.world,
+                                      blocks_take() + harts->given[hart]) +
+                  extra_ns;
+
+    harts->given[hart] = 0;
 
     harts->end_ns[hart] = now_ns(drive) + ns;
     harts->busy_ns[hart] += ns;
@@ -44,6 +46,15 @@ static void charge_hart(struct native_drive *drive, unsigned int hart,
                         : drive->drive.stages->stage_of[hart]] += ns;
     harts->waits_ns += extra_ns;
     harts->is_running[hart] = true;
+}
+
+/* What this takes is part of what the hart does next. */
+static void give_stage(struct native_drive *drive, unsigned int hart)
+{
+    (void)blocks_count(true);
+    stages_give(drive->drive.stages, hart);
+    (void)blocks_count(false);
+    drive->harts.given[hart] += blocks_take();
 }
 
 /* @return whether a hart has ended what it did */
@@ -61,7 +72,7 @@ static bool end_runs(struct native_drive *drive)
         if (harts->is_turn && hart == 0) {
             harts->is_turn = false;
         } else {
-            stages_give(drive->drive.stages, hart);
+            give_stage(drive, hart);
         }
     }
     return any;
@@ -86,18 +97,26 @@ static void take_turn(struct native_drive *drive)
     machine_turn_ends(&drive->machine, harts->end_ns[0] - now_ns(drive));
 }
 
+static uint64_t sum_of_stages(const uint64_t counts[STAGES])
+{
+    uint64_t sum = 0;
+
+    for (unsigned int i = 0; i < STAGES; i++) {
+        sum += counts[i];
+    }
+    return sum;
+}
+
 /* @return whether the hart has found something to do */
 static bool take_stage(struct native_drive *drive, unsigned int hart,
                        uint64_t now_us)
 {
     struct native_harts *harts = &drive->harts;
     struct stages *stages = drive->drive.stages;
-    uint64_t messages = stages->messages, moves = 0;
+    uint64_t lines = sum_of_stages(stages->lines);
+    uint64_t moves = sum_of_stages(stages->moves);
     bool any;
 
-    for (unsigned int i = 0; i < STAGES; i++) {
-        moves -= stages->moves[i];
-    }
     (void)blocks_count(true);
     any = stages_take(stages, hart, now_us);
     (void)blocks_count(false);
@@ -105,12 +124,10 @@ static bool take_stage(struct native_drive *drive, unsigned int hart,
         (void)blocks_take(); /* a hart that has nothing to do may look around */
         return false;
     }
-    for (unsigned int i = 0; i < STAGES; i++) {
-        moves += stages->moves[i];
-    }
+    lines = sum_of_stages(stages->lines) - lines;
+    moves = sum_of_stages(stages->moves) - moves;
     charge_hart(drive, hart,
-                moves * harts->handover_ns +
-                    (stages->messages - messages) * harts->message_ns);
+                moves * harts->handover_ns + lines * harts->message_ns);
     if (!harts->has_run) {
         harts->has_run = true;
         harts->turn_us = MIN(harts->turn_us, hal_now_us() + LOOP_STEPS_WAIT_US);

@@ -264,21 +264,15 @@ void verbs_flush(struct verbs *verbs);
  */
 unsigned int verbs_poll(struct verbs *verbs, unsigned int budget);
 
-/* What verbs_poll() would deliver next. */
-enum verbs_next {
-    VERBS_NEXT_NOTHING,
-    VERBS_NEXT_PLAIN, /* a completion for verbs_poll_plain() */
-    VERBS_NEXT_OTHER, /* an event, or a completion that is not plain */
-};
-enum verbs_next verbs_next(struct verbs *verbs);
-
 /**
  * Deliver at most `budget` completions, up to the first one of each queue that
- * is not plain (verbs_qp_ops.is_plain), and no events.
+ * is not plain (verbs_qp_ops.is_plain).  Deliver none if there is an event.
  *
+ * @param is_other  whether verbs_poll() has something to do that is not plain
  * @return the number of completions
  */
-unsigned int verbs_poll_plain(struct verbs *verbs, unsigned int budget);
+unsigned int verbs_poll_plain(struct verbs *verbs, unsigned int budget,
+                              bool *is_other);
 
 /**
  * Ask for an interrupt at the next entry (docs/hardware/rnic.md, 1).

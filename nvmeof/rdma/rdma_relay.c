@@ -3,27 +3,26 @@
 
 #include "nvmeof/rdma/rdma_state.h"
 
-void rdma_relay_install(struct rdma_transport *rdma)
+void rdma_transport_use_relay(struct rdma_transport *rdma, bool is_used)
 {
     const struct rdma_relay *relay = rdma->config.relay;
+    struct nvmf_transport *to = &rdma->transport;
 
-    rdma->direct = rdma->transport;
-    if (relay == NULL) {
-        return;
-    }
-    rdma->transport.ctx = relay->ctx;
-    rdma->transport.fetch = relay->fetch;
-    rdma->transport.send = relay->send;
-    rdma->transport.respond = relay->respond;
-    rdma->transport.disconnect = relay->disconnect;
-    rdma->transport.drained = relay->drained;
+    rdma->relay = is_used ? relay : NULL;
+    to->ctx = is_used ? relay->ctx : rdma;
+    to->fetch = is_used ? relay->fetch : rdma->direct.fetch;
+    to->send = is_used ? relay->send : rdma->direct.send;
+    to->respond = is_used ? relay->respond : rdma->direct.respond;
+    to->disconnect = is_used ? relay->disconnect : rdma->direct.disconnect;
+    to->drained = is_used ? relay->drained : rdma->direct.drained;
 }
 
+/* Without branches: this is asked for each completion. */
 bool rdma_relay_is_plain(const void *ctx)
 {
     const struct rdma_queue *qp = ctx;
 
-    return qp->state == RDMA_QUEUE_OPEN && qp->is_heard && qp->qid != 0;
+    return (qp->state == RDMA_QUEUE_OPEN) & qp->is_heard & (qp->qid != 0);
 }
 
 const struct nvmf_transport *rdma_transport_direct(

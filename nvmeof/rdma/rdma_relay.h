@@ -4,7 +4,8 @@
  * run on different harts: each call becomes a message.
  *
  * The target's calls are the functions of struct nvmf_transport.  The relay
- * passes them on to those of rdma_transport_direct().
+ * passes them on to those of rdma_transport_direct().  While it is not used,
+ * calls are calls, and cost nothing more.
  */
 #ifndef ESSD_NVMEOF_RDMA_RELAY_H
 #define ESSD_NVMEOF_RDMA_RELAY_H
@@ -32,6 +33,9 @@ struct rdma_relay {
     void (*sent)(void *ctx, struct nvmf_transfer *transfer, bool is_ok);
     void (*done)(void *ctx, struct nvmf_transfer *transfer);
 };
+
+/** Use config.relay from now on, or not.  At the start it is not used. */
+void rdma_transport_use_relay(struct rdma_transport *rdma, bool is_used);
 
 /** The functions that the target would call without a relay. */
 const struct nvmf_transport *rdma_transport_direct(

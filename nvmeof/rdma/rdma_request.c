@@ -344,7 +344,7 @@ static void pass_capsule(const struct rdma_queue *qp, struct rdma_request *req,
                          const uint8_t *sqe, const struct nvmf_data *data)
 {
     const struct rdma_transport_config *config = &qp->rdma->config;
-    const struct rdma_relay *relay = config->relay;
+    const struct rdma_relay *relay = qp->rdma->relay;
     uint64_t now_us = qp->rdma->now_us;
 
     if (__builtin_expect(relay == NULL, 1)) {
@@ -356,34 +356,34 @@ static void pass_capsule(const struct rdma_queue *qp, struct rdma_request *req,
 
 static void pass_done(const struct rdma_request *req)
 {
-    const struct rdma_transport_config *config = &req->qp->rdma->config;
+    const struct rdma_transport *rdma = req->qp->rdma;
 
-    if (__builtin_expect(config->relay == NULL, 1)) {
-        nvmf_request_done(config->target, req->nvmf);
+    if (__builtin_expect(rdma->relay == NULL, 1)) {
+        nvmf_request_done(rdma->config.target, req->nvmf);
     } else {
-        config->relay->done(config->relay->ctx, req->nvmf);
+        rdma->relay->done(rdma->relay->ctx, req->nvmf);
     }
 }
 
 static void pass_fetched(const struct rdma_request *req, bool is_ok)
 {
-    const struct rdma_transport_config *config = &req->qp->rdma->config;
+    const struct rdma_transport *rdma = req->qp->rdma;
 
-    if (__builtin_expect(config->relay == NULL, 1)) {
-        nvmf_request_fetched(config->target, req->nvmf, is_ok);
+    if (__builtin_expect(rdma->relay == NULL, 1)) {
+        nvmf_request_fetched(rdma->config.target, req->nvmf, is_ok);
     } else {
-        config->relay->fetched(config->relay->ctx, req->nvmf, is_ok);
+        rdma->relay->fetched(rdma->relay->ctx, req->nvmf, is_ok);
     }
 }
 
 static void pass_sent(const struct rdma_request *req, bool is_ok)
 {
-    const struct rdma_transport_config *config = &req->qp->rdma->config;
+    const struct rdma_transport *rdma = req->qp->rdma;
 
-    if (__builtin_expect(config->relay == NULL, 1)) {
-        nvmf_request_sent(config->target, req->nvmf, is_ok);
+    if (__builtin_expect(rdma->relay == NULL, 1)) {
+        nvmf_request_sent(rdma->config.target, req->nvmf, is_ok);
     } else {
-        config->relay->sent(config->relay->ctx, req->nvmf, is_ok);
+        rdma->relay->sent(rdma->relay->ctx, req->nvmf, is_ok);
     }
 }
 

@@ -107,6 +107,7 @@ struct rdma_transport {
     struct rdma_listener listeners[RDMA_MANAGERS];
     struct nvmf_transport transport; /* the functions that the target calls */
     struct nvmf_transport direct;    /* the same without the relay */
+    const struct rdma_relay *relay;  /* NULL: it is not used */
     uint32_t lkey;                   /* local key of the firmware's DRAM */
     uint64_t now_us;   /* time of the last rdma_transport_tick() */
     uint64_t watch_us; /* next check for silent peers; 0: nothing to check */
@@ -153,9 +154,6 @@ void rdma_request_fail_all(struct rdma_queue *qp);
 void rdma_request_release_all(struct rdma_queue *qp);
 
 /* ---- rdma_relay.c */
-
-/** Put config.relay between the target and the functions of `transport`. */
-void rdma_relay_install(struct rdma_transport *rdma);
 
 /** verbs_qp_ops.is_plain: the queue takes I/O commands. */
 bool rdma_relay_is_plain(const void *ctx);

@@ -527,7 +527,8 @@ bool rdma_transport_init(struct rdma_transport *rdma,
         .disconnect = disconnect_queue,
         .drained = queue_drained,
     };
-    rdma_relay_install(rdma);
+    rdma->direct = rdma->transport;
+    rdma->relay = NULL;
     rdma->lkey = verbs_local_key(config->verbs);
     rdma->now_us = 0;
     rdma->watch_us = 0;

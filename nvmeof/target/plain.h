@@ -22,4 +22,7 @@ bool nvmf_transfer_is_plain(const struct nvmf_target *target,
 bool nvmf_media_is_plain(const struct nvmf_target *target,
                          const struct media_owner *owner);
 
+/** Use another way to the same media.  No command may be in progress. */
+void nvmf_use_media(struct nvmf_target *target, const struct nvmf_media *media);
+
 #endif

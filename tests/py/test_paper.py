@@ -68,10 +68,10 @@ def test_the_network_and_the_flash_work_while_the_hart_computes(
 
 def test_two_harts_serve_more_reads_of_four_queue_pairs_than_one(
         found: dict[str, dict]) -> None:
-    """Messages, and turns that find fewer commands together, cost a quarter of the second."""
+    """Messages, and visits that find fewer commands together, cost a sixth of the second."""
     one, two = found["harts-1"]["4k-randread"], found["harts-2"]["4k-randread"]
     assert one["busy"]["hart"] > 0.98
-    assert two["iops"] > 1.45 * one["iops"]
+    assert two["iops"] > 1.6 * one["iops"]
     assert sum(one["stages"].values()) == 0
     assert all(two["stages"][stage] > 0.2 for stage in ("transport", "target", "medium"))
 
