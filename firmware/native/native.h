@@ -172,7 +172,7 @@ struct native_harts {
     uint64_t turn_us;     /* when the next turn is due */
     uint64_t turns;
     uint64_t given[STAGE_HARTS]; /* blocks, when it gave its stage back */
-    uint64_t waits_ns; /* for messages and stages of other harts */
+    uint64_t waits_ns;           /* for messages and stages of other harts */
     bool is_running[STAGE_HARTS];
     uint64_t end_ns[STAGE_HARTS];
     uint64_t busy_ns[STAGE_HARTS];
