@@ -61,7 +61,9 @@ static const char *connect_reason(const struct nvmf_connect_end *end)
     case NVME_SC_CONNECT_BUSY:
         return "no controller is free";
     case NVME_SC_CONNECT_INVALID_HOST:
-        return "the host is not on the list of allowed hosts";
+        return end->is_other_host
+                   ? "the key of TLS is another host's, or not in force"
+                   : "the host is not on the list of allowed hosts";
     case NVME_SC_CONNECT_FORMAT:
         return "the record format is unknown";
     case NVME_SC_COMMAND_SEQUENCE:

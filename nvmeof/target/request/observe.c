@@ -137,12 +137,22 @@ static void read_hostnqn(const struct nvmf_request *req,
     }
 }
 
+/* Whether the transport says that a host is not the one that it knows. */
+static bool is_other_host(const struct nvmf_target *target, uint16_t qpair,
+                          const char *hostnqn)
+{
+    const struct nvmf_transport *transport = target->qpair[qpair].transport;
+
+    return transport->admits != NULL &&
+           !transport->admits(transport->ctx, qpair, hostnqn);
+}
+
 void observe_connect(struct nvmf_target *target, const struct nvmf_request *req,
                      uint16_t status)
 {
+    struct connect_command command;
     struct nvmf_connect_end end = {
         .qpair = req->qpair,
-        .qid = target->qpair[req->qpair].qid,
         .status = status & NVME_SC_MASK,
         .label = target->qpair[req->qpair].label,
         .request = req->transfer.number,
@@ -152,6 +162,8 @@ void observe_connect(struct nvmf_target *target, const struct nvmf_request *req,
     if (target->config.connect_ended == NULL) {
         return;
     }
+    connect_command_parse(&command, &req->sqe);
+    end.qid = command.qid; /* the queue pair has it when it is connected */
     if (end.status == NVME_SC_SUCCESS) {
         end.cntlid = (uint16_t)req->result[0];
     } else {
@@ -161,6 +173,8 @@ void observe_connect(struct nvmf_target *target, const struct nvmf_request *req,
     /* A name without a NUL is cut at the longest length. */
     memcpy(end.hostnqn, data.hostnqn,
            MIN(nvme_nqn_len(data.hostnqn), (size_t)NVMF_NQN_MAX));
+    end.is_other_host = end.status == NVME_SC_CONNECT_INVALID_HOST &&
+                        is_other_host(target, req->qpair, end.hostnqn);
     memcpy(end.host, target->qpair[req->qpair].host, sizeof(end.host));
     target->config.connect_ended(target->config.connect_ctx, &end);
 }

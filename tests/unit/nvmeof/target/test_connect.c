@@ -343,6 +343,46 @@ static void test_an_io_queue_stays_on_its_port(void **state)
     assert_int_equal(cqe.dw0, IATTR | 16);
 }
 
+static void note_end(void *ctx, const struct nvmf_connect_end *end)
+{
+    struct nvmf_connect_end *noted = ctx;
+
+    *noted = *end;
+}
+
+static bool admits_nobody(void *ctx, uint16_t qpair, const char *hostnqn)
+{
+    (void)ctx;
+    (void)qpair;
+    (void)hostnqn;
+    return false;
+}
+
+/* TCP knows nothing of a queue before its Connect. */
+static void test_what_is_said_of_a_connect_that_is_refused(void **state)
+{
+    struct fake *fake = *state;
+    const struct nvmf_qpair_params params = {.transport = &fake->transport};
+    struct connect_command command = {.qid = 5, .sqsize = 31};
+    struct nvmf_connect_end end = {0};
+    struct connect_data data;
+    uint16_t qpair;
+
+    fake->target->config.connect_ended = note_end;
+    fake->target->config.connect_ctx = &end;
+    assert_int_equal(nvmf_qpair_reserve(fake->target, &params, &qpair), 0);
+    nvmf_qpair_open(fake->target, qpair, fake->now_us);
+    fake_connect_data(&data, 0, FAKE_SUBNQN);
+    (void)fake_connect_with(fake, qpair, &command, &data);
+    assert_int_equal(end.status, NVME_SC_CONNECT_INVALID);
+    assert_int_equal(end.qid, 5);
+    assert_false(end.is_other_host);
+    fake->transport.admits = admits_nobody;
+    (void)fake_connect_with(fake, qpair, &command, &data);
+    assert_int_equal(end.status, NVME_SC_CONNECT_INVALID_HOST);
+    assert_true(end.is_other_host);
+}
+
 static void test_sq_flow_control_can_be_off(void **state)
 {
     struct fake *fake = *state;
