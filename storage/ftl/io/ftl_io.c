@@ -502,7 +502,7 @@ static uint16_t take_new_slot(struct ftl *ftl, uint32_t number, uint32_t entry)
     uint16_t index = ftl_slot_take(&ftl->buffer, FTL_POOL_HOST, number);
 
     if (index != FTL_LIST_END) {
-        ftl_slot_set_before(&ftl->buffer, index, entry);
+        ftl_slot_set_before(ftl, index, entry);
     }
     return index;
 }

@@ -38,6 +38,23 @@ static uint32_t find_run(const struct ftl *ftl, const struct ftl_op *op,
     return count;
 }
 
+static inline void set_before(struct ftl *ftl, uint16_t index, uint32_t entry)
+{
+    struct ftl_slot *slot = &ftl->buffer.slots[index];
+
+    if (ftl_is_in_slot(entry)) {
+        slot->follows = (uint16_t)entry;
+    } else if (entry != FTL_NOWHERE) {
+        slot->old_place = entry;
+    }
+    ftl_slot_clear_meta(&ftl->buffer, index);
+}
+
+void ftl_slot_set_before(struct ftl *ftl, uint16_t index, uint32_t entry)
+{
+    set_before(ftl, index, entry);
+}
+
 /* Write units from the current piece into slots that were taken. */
 static void fill_slots(struct ftl *ftl, struct ftl_op *op, uint32_t number,
                        const uint16_t *taken, uint32_t count)
@@ -55,7 +72,7 @@ static void fill_slots(struct ftl *ftl, struct ftl_op *op, uint32_t number,
         struct ftl_slot *slot = &buffer.slots[index];
 
         ftl_slot_begin(&buffer, FTL_POOL_HOST, index, number + i);
-        ftl_slot_set_before(&buffer, index, map[i]);
+        set_before(ftl, index, map[i]);
         slot->state = FTL_SLOT_WAITING;
         slot->accepted = ++buffer.accepted;
         ftl_memory_describe(moves, move, FTL_MOVE_COPY,

@@ -10,18 +10,7 @@
 
 /** Give a slot that was just taken for new contents what comes before them.
  * @param entry  of the map: where the contents before them are */
-static inline void ftl_slot_set_before(const struct ftl_buffer *buffer,
-                                       uint16_t index, uint32_t entry)
-{
-    struct ftl_slot *slot = &buffer->slots[index];
-
-    if (ftl_is_in_slot(entry)) {
-        slot->follows = (uint16_t)entry;
-    } else if (entry != FTL_NOWHERE) {
-        slot->old_place = entry;
-    }
-    ftl_slot_clear_meta(buffer, index);
-}
+void ftl_slot_set_before(struct ftl *ftl, uint16_t index, uint32_t entry);
 
 /**
  * Go on with a write, as long as it writes whole units, each from one piece,
