@@ -139,12 +139,12 @@ static void run_load(struct load *load, const struct load_workload *workload,
 }
 
 static void run_tcp(const struct load_workload *workload, uint32_t count,
-                    bool has_digests)
+                    enum tcp_load_kind kind)
 {
     struct cost cost = {.count = count};
 
     ASSERT(workload->len_bytes == 4096 && workload->hosts == 1);
-    tcp_load_run(workload, LEAD_COMMANDS + count + workload->depth, has_digests,
+    tcp_load_run(workload, LEAD_COMMANDS + count + workload->depth, kind,
                  note_end, &cost);
 }
 
@@ -195,7 +195,10 @@ int main(int argc, char **argv)
     const char *name = argc == 3 ? argv[1] : "";
     bool has_nand;
     bool is_tcp = take_word(&name, "tcp-");
-    bool has_digests = is_tcp && take_word(&name, "digests-");
+    enum tcp_load_kind kind =
+        is_tcp && take_word(&name, "digests-") ? TCP_LOAD_DIGESTS
+        : is_tcp && take_word(&name, "tls-")   ? TCP_LOAD_TLS
+                                               : TCP_LOAD_PLAIN;
     bool is_iwarp = !is_tcp && take_word(&name, "iwarp-");
     bool has_aoe = !is_tcp && !is_iwarp && take_word(&name, "aoe-");
     struct nand_ram nand;
@@ -208,16 +211,17 @@ int main(int argc, char **argv)
         }
     }
     if (workload == NULL) {
-        fprintf(stderr, "usage: native_cost "
-                        "[nand-[pi512-|pi4096-]|tcp-[digests-]|iwarp-|aoe-]"
-                        "WORKLOAD COUNT\n");
+        fprintf(stderr,
+                "usage: native_cost "
+                "[nand-[pi512-|pi4096-]|tcp-[digests-|tls-]|iwarp-|aoe-]"
+                "WORKLOAD COUNT\n");
         for (size_t i = 0; i < ARRAY_LEN(workloads); i++) {
             fprintf(stderr, "  %s\n", workloads[i].name);
         }
         return 2;
     }
     if (is_tcp) {
-        run_tcp(workload, (uint32_t)strtoul(argv[2], NULL, 10), has_digests);
+        run_tcp(workload, (uint32_t)strtoul(argv[2], NULL, 10), kind);
         free(load);
         return 0;
     }

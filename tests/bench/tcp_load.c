@@ -11,6 +11,7 @@
 #include "net/wire/tcp.h"
 #include "nvmeof/wire/fabrics.h"
 #include "nvmeof/wire/opcode.h"
+#include "tests/bench/tls_client.h"
 
 enum {
     DRIVE_IP = 0x0a000001,
@@ -33,6 +34,10 @@ enum {
     BOTH = 3,
     PDU_MAX = CAPSULE_LEN + LEN + 2 * DIGEST,
 };
+/* The bytes 1, 2, 3 and so on. */
+#define TLS_KEY                                                                \
+    "NVMeTLSkey-1:01:AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyAl7OaH:"
+#define HOST_NQN   "nqn.2014-08.org.example:cost"
 #define TIMEOUT_NS UINT64_C(600000000000)
 #define SYN_NS     UINT64_C(1000000000) /* RFC 6298: the first time-out */
 
@@ -46,6 +51,11 @@ struct end {
     uint8_t bytes[STREAM];
     uint32_t queued, queue_at; /* bytes that wait for the window */
     uint8_t queue[STREAM];
+    /* With TLS: the records that came, of which `bytes` has the contents. */
+    bool has_tls;
+    uint32_t raw_len;
+    uint8_t raw[STREAM];
+    struct tls_client tls;
 };
 
 struct tcp_load {
@@ -54,6 +64,7 @@ struct tcp_load {
     struct medium medium;
     struct cable cable;
     struct native_drive *drive;
+    enum tcp_load_kind kind;
     bool has_digests;
     uint16_t cntlid;
     struct end admin, io;
@@ -121,8 +132,8 @@ static void queue_send(struct tcp_load *load, struct end *end)
     end->queued = 0;
 }
 
-static void stream_send(struct tcp_load *load, struct end *end,
-                        const uint8_t *bytes, size_t len)
+static void bytes_send(struct tcp_load *load, struct end *end,
+                       const uint8_t *bytes, size_t len)
 {
     memmove(end->queue, end->queue + end->queue_at,
             end->queued - end->queue_at);
@@ -132,6 +143,36 @@ static void stream_send(struct tcp_load *load, struct end *end,
     memcpy(end->queue + end->queued, bytes, len);
     end->queued += (uint32_t)len;
     queue_send(load, end);
+}
+
+static void stream_send(struct tcp_load *load, struct end *end,
+                        const uint8_t *bytes, size_t len)
+{
+    static uint8_t record[TLS_CLIENT_RECORD];
+
+    ASSERT(len <= TLS_PLAIN_MAX);
+    if (end->has_tls) {
+        len = tls_seal(&end->tls.sends, &end->tls.crypto, TLS_TYPE_DATA, bytes,
+                       (uint32_t)len, record);
+        bytes = record;
+    }
+    bytes_send(load, end, bytes, len);
+}
+
+/* Take the contents of records that are complete. */
+static void contents_take(struct end *end)
+{
+    size_t len;
+
+    while ((len = tls_client_record_len(end->raw, end->raw_len)) != 0) {
+        size_t data_len = tls_client_open(&end->tls, end->raw, len);
+
+        ASSERT(end->len + data_len <= STREAM);
+        memcpy(end->bytes + end->len, end->raw + TLS_HEADER_LEN, data_len);
+        end->len += (uint32_t)data_len;
+        end->raw_len -= (uint32_t)len;
+        memmove(end->raw, end->raw + len, end->raw_len);
+    }
 }
 
 static void segment_take(struct tcp_load *load, const struct frame_rx *frame)
@@ -162,9 +203,19 @@ static void segment_take(struct tcp_load *load, const struct frame_rx *frame)
         return;
     }
     ASSERT(get_be32(tcp + TCP_SEQ) == end->rcv_nxt && end->len + len <= STREAM);
+    end->rcv_nxt += len;
+    if (load->kind == TCP_LOAD_TLS) {
+        ASSERT(end->raw_len + len <= STREAM);
+        memcpy(end->raw + end->raw_len, tcp + (tcp[TCP_DATA_OFFSET] >> 4) * 4,
+               len);
+        end->raw_len += len;
+        if (end->has_tls) {
+            contents_take(end);
+        }
+        return;
+    }
     memcpy(end->bytes + end->len, tcp + (tcp[TCP_DATA_OFFSET] >> 4) * 4, len);
     end->len += len;
-    end->rcv_nxt += len;
 }
 
 /* The frames of one moment are acknowledged together. */
@@ -275,6 +326,43 @@ static void wait_for(struct tcp_load *load, struct end *end,
     ASSERT(has_come);
 }
 
+/* ---- TLS. */
+
+static bool has_flight(void *ctx)
+{
+    const struct end *end = ((struct tcp_load *)ctx)->awaited;
+    size_t len = tls_client_record_len(end->raw, end->raw_len);
+
+    return len != 0 &&
+           tls_client_record_len(end->raw + len, end->raw_len - len) != 0;
+}
+
+/* The key of the host, which is any. */
+static void key_of_host(struct auth_key *key)
+{
+    bool is_good = auth_psk_parse(key, TLS_KEY);
+
+    ASSERT(is_good);
+}
+
+static void tls_begin(struct tcp_load *load, struct end *end)
+{
+    uint8_t record[TLS_CLIENT_HELLO_MAX];
+    struct tls_identity name = {.hash = AUTH_SHA256, .hostnqn = HOST_NQN};
+    struct auth_key key;
+
+    key_of_host(&key);
+    memcpy(name.subnqn, load->drive->identity.subsystem_nqn,
+           sizeof(load->drive->identity.subsystem_nqn));
+    bytes_send(load, end, record,
+               tls_client_begin(&end->tls, &key, &name, record));
+    wait_for(load, end, has_flight);
+    bytes_send(load, end, record,
+               tls_client_finish(&end->tls, end->raw, record));
+    end->raw_len = 0;
+    end->has_tls = true;
+}
+
 /* @return dword 0 of the completion */
 static uint32_t command_exec(struct tcp_load *load, struct end *end,
                              uint8_t *sqe, const uint8_t *data, uint32_t len)
@@ -301,12 +389,15 @@ static void open_queue(struct tcp_load *load, struct end *end, uint16_t qid)
     struct connect_data data = {
         .hostid = {1, 2, 3},
         .cntlid = load->cntlid,
-        .hostnqn = "nqn.2014-08.org.example:cost",
+        .hostnqn = HOST_NQN,
     };
     struct nvme_sqe entry = {0};
 
     end->port = (uint16_t)(FIRST_PORT + qid);
     connection_open(load, end);
+    if (load->kind == TCP_LOAD_TLS) {
+        tls_begin(load, end);
+    }
     ic[11] = load->has_digests ? BOTH : 0;
     stream_send(load, end, ic, sizeof(ic));
     wait_for(load, end, has_pdu);
@@ -375,14 +466,17 @@ static bool load_is_done(void *ctx)
 }
 
 void tcp_load_run(const struct load_workload *workload, uint32_t commands,
-                  bool has_digests, void (*ended)(void *ctx), void *ctx)
+                  enum tcp_load_kind kind, void (*ended)(void *ctx), void *ctx)
 {
+    struct host_list hosts = {.count = 1};
     struct tcp_load *load = calloc(1, sizeof(*load));
     const struct native_drive_config drive = {
         .node = {.number = 1, .ipv4 = {DRIVE_IP}},
         .medium = &load->medium,
         .cache_bytes = 16 * 1024 * 1024,
         .has_nvme_tcp = true,
+        .tls = kind == TCP_LOAD_TLS ? CONFIG_TLS_REQUIRED : CONFIG_TLS_OFF,
+        .hosts = kind == TCP_LOAD_TLS ? &hosts : NULL,
     };
     const struct link_port plug = {load, frames_take, note_room};
     bool is_done;
@@ -390,7 +484,11 @@ void tcp_load_run(const struct load_workload *workload, uint32_t commands,
     ASSERT(load != NULL);
     load->workload = workload;
     load->wanted = commands;
-    load->has_digests = has_digests;
+    load->kind = kind;
+    load->has_digests = kind == TCP_LOAD_DIGESTS;
+    hosts.entry[0] =
+        (struct host_entry){.nqn = HOST_NQN, .least_hash = AUTH_SHA256};
+    key_of_host(&hosts.entry[0].tls_key);
     load->cntlid = NVME_CNTLID_DYNAMIC;
     load->ended = ended;
     load->ctx = ctx;

@@ -9,13 +9,18 @@
 
 #include "tests/bench/load.h"
 
+enum tcp_load_kind {
+    TCP_LOAD_PLAIN,
+    TCP_LOAD_DIGESTS, /* of headers and data */
+    TCP_LOAD_TLS,
+};
+
 /**
  * Run `commands` commands of the workload, which are of 4096 bytes.
  *
- * @param has_digests  digests of headers and data
- * @param ended        is called for each command that has ended
+ * @param ended  is called for each command that has ended
  */
 void tcp_load_run(const struct load_workload *workload, uint32_t commands,
-                  bool has_digests, void (*ended)(void *ctx), void *ctx);
+                  enum tcp_load_kind kind, void (*ended)(void *ctx), void *ctx);
 
 #endif
