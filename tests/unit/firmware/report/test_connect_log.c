@@ -141,13 +141,14 @@ static void test_each_refusal_has_its_reason(void **state)
 
 static void test_a_refusal_for_the_key_of_tls_has_its_reason(void **state)
 {
-    struct nvmf_connect_end end = refused(NVME_SC_CONNECT_INVALID_HOST, 0);
+    struct nvmf_connect_end end =
+        refused_connect(NVME_SC_CONNECT_INVALID_HOST, 0);
 
     (void)state;
     end.is_other_host = true;
     connect_log_end(&connections, &end);
-    assert_non_null(
-        strstr(said(), "the key of TLS is another host's, or not in force"));
+    assert_non_null(strstr(
+        new_text(), "the key of TLS is another host's, or not in force"));
 }
 
 static void test_what_is_not_printable_in_a_name_is_a_question_mark(
