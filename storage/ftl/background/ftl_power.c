@@ -14,7 +14,9 @@
  * dead at the next start.
  *
  * A mount has a proof that the buffer was saved if a marker, or the checkpoint
- * of an orderly power-off, is newer than all rows of normal operation.  Both
+ * of an orderly power-off, is newer than all rows of normal operation.  Only
+ * padding may be newer than the marker: if a die dies meanwhile, it completes
+ * the stripe.  Both
  * have the number of the start that has written them, because a proof of an
  * earlier start says nothing about writes that were never programmed.  The
  * mount may have to erase the superblock with the marker.  It programs another
@@ -195,7 +197,7 @@ void ftl_power_mounted(struct ftl *ftl)
 {
     struct ftl_mount *mount = &ftl->mount;
     bool has_marker =
-        mount->marker_row != 0 && mount->marker_row >= mount->last_normal_row;
+        mount->marker_row != 0 && mount->marker_row >= mount->last_data_row;
     bool is_checkpoint_last = mount->checkpoint_row != 0 &&
                               mount->checkpoint_row == mount->last_normal_row;
 

@@ -353,6 +353,7 @@ static void accept_checkpoint(struct ftl *ftl)
     ftl->superblocks[checkpoint->superblock].is_known = true;
     ftl->mount.last_row = checkpoint->row;
     ftl->mount.last_normal_row = checkpoint->row;
+    ftl->mount.last_data_row = checkpoint->row;
     ftl->mount.checkpoint_row = checkpoint->row;
 }
 

@@ -443,6 +443,7 @@ void ftl_mount_begin(struct ftl *ftl)
     mount->next_page = 0;
     mount->last_row = 0;
     mount->last_normal_row = 0;
+    mount->last_data_row = 0;
     mount->is_in_vain = false;
     mount->num_dead = ftl->parity.num_dead;
     mount->marker_row = 0;

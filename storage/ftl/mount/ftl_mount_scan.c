@@ -303,6 +303,9 @@ bool ftl_mount_note_unit(struct ftl *ftl, const struct ftl_request *request,
     if (!system.is_of_mount) {
         mount->last_normal_row = MAX(mount->last_normal_row, system.row);
         superblock->has_normal_row = true;
+        mount->last_data_row = system.kind == FTL_KIND_PAD
+                                   ? mount->last_data_row
+                                   : MAX(mount->last_data_row, system.row);
     }
     superblock->last_row = MAX(superblock->last_row, system.row);
     /* All units of a checkpoint have the same number, so that a wrong sum of

@@ -48,12 +48,13 @@ struct ftl_mount {
     uint64_t *probes;    /* of each plane of each block */
     uint64_t last_row;   /* the largest row number that was found */
     uint64_t last_normal_row; /* the same, without rows of mounts */
-    uint64_t checkpoint_row;  /* number of the checkpoint, or 0 */
-    uint64_t marker_row;      /* number of the newest marker, or 0 */
-    uint32_t marker_start;    /* the start that this marker is of */
-    bool needs_marker;        /* another marker is to be programmed */
-    bool has_settled;         /* SETTLE: all copies are on flash */
-    bool has_dropped;         /* the phase DROP has begun */
+    uint64_t last_data_row;  /* the same, of rows that hold more than padding */
+    uint64_t checkpoint_row; /* number of the checkpoint, or 0 */
+    uint64_t marker_row;     /* number of the newest marker, or 0 */
+    uint32_t marker_start;   /* the start that this marker is of */
+    bool needs_marker;       /* another marker is to be programmed */
+    bool has_settled;        /* SETTLE: all copies are on flash */
+    bool has_dropped;        /* the phase DROP has begun */
     bool has_doubted; /* of two copies that the scan has compared, one or both
                        * may be half erased, or cannot be read */
     bool prefers_originals; /* to half erased superblocks' copies, for space */

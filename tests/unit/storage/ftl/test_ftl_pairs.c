@@ -73,6 +73,8 @@ enum fault_kind {
                     * odd and the mount is cut, one of the mount after that. */
     MOUNT_ERASE,   /* The same of an erasure. */
     MOUNT_KILL,    /* The same, and a die dies at it. */
+    STOP_PROGRAM,  /* A program of an orderly stop fails in a plane. */
+    STOP_KILL,     /* A die dies at a program of an orderly stop. */
     KINDS,
     /* Of these, tests draw all faults, so that runs keep their identifiers. */
     DRAWN_KINDS = MOUNT_PROGRAM,
@@ -96,6 +98,8 @@ static const char *const kind_names[KINDS] = {
     [MOUNT_PROGRAM] = "mountprogram",
     [MOUNT_ERASE] = "mounterase",
     [MOUNT_KILL] = "mountkill",
+    [STOP_PROGRAM] = "stopprogram",
+    [STOP_KILL] = "stopkill",
 };
 
 struct fault {
@@ -147,6 +151,12 @@ static struct {
 static bool is_off_kind(enum fault_kind kind)
 {
     return kind == CUT || kind == RESET || kind == SAVE;
+}
+
+/* Whether a fault is one of what a mount programs or erases. */
+static bool is_mount_kind(enum fault_kind kind)
+{
+    return kind == MOUNT_PROGRAM || kind == MOUNT_ERASE || kind == MOUNT_KILL;
 }
 
 /* Whether all that the drive has acknowledged is on flash, in complete stripes:
@@ -554,6 +564,24 @@ static void save_bed(struct run *run)
     }
 }
 
+/* Inject the faults of an orderly stop. */
+static void arm_stop_faults(struct run *run)
+{
+    for (unsigned int i = 0; i < run->plan.count; i++) {
+        struct fault *fault = &run->plan.faults[i];
+        struct nand_injection injection =
+            fault_once(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, fault->at);
+
+        if (fault->kind == STOP_PROGRAM) {
+            inject_fault(run->bed, &injection);
+        } else if (fault->kind == STOP_KILL) {
+            inject_death(run->bed, NAND_OP_PROGRAM,
+                         fault->at % number_of_dies(run),
+                         fault->at / number_of_dies(run));
+        }
+    }
+}
+
 /* Use the medium until the drive goes off. */
 static void use_until_off(struct run *run)
 {
@@ -572,6 +600,7 @@ static void use_until_off(struct run *run)
         }
         run->refusals = 0;
         flush_bed(bed);
+        arm_stop_faults(run);
         bed_stop(bed);
     } else if (run->off_kind == SAVE) {
         save_bed(run);
@@ -666,6 +695,7 @@ static bool may_lack_parity(const struct plan *plan)
         case WORD:
         case FULL:
         case TRANSFER:
+        case STOP_PROGRAM:
             return true;
         default:
             break;
@@ -1081,7 +1111,7 @@ static void begin_mount(struct run *run)
         if (fault->kind == MOUNT_DEATH) {
             inject_death(bed, NAND_OP_READ, fault->at % number_of_dies(run),
                          fault->at);
-        } else if (fault->kind >= MOUNT_PROGRAM) {
+        } else if (is_mount_kind(fault->kind)) {
             arm_mount_fault(run, fault);
         }
     }
@@ -1115,7 +1145,7 @@ static void disarm_mount_faults(struct run *run)
     bool has_any = false;
 
     for (unsigned int i = 0; i < run->plan.count; i++) {
-        has_any |= run->plan.faults[i].kind >= MOUNT_PROGRAM;
+        has_any |= is_mount_kind(run->plan.faults[i].kind);
     }
     if (has_any) {
         nand_array_clear_injections(run->bed->array);
@@ -1237,6 +1267,7 @@ static bool may_lose(const struct plan *plan)
         case WORN:
         case MOUNT_DEATH:
         case MOUNT_KILL:
+        case STOP_KILL:
             losses++;
             break;
         case CUT:
@@ -1245,6 +1276,7 @@ static bool may_lose(const struct plan *plan)
         case MOUNT_CUT:
         case PROGRAM_FAIL:
         case WORD:
+        case STOP_PROGRAM:
             others++;
             break;
         default:
@@ -1320,11 +1352,12 @@ static void run_pairs(uint64_t shape, struct image *image)
     }
 }
 
-/* Each fault of what a mount changes, with another fault at some positions. */
+/* Each fault of what a mount changes, or of an orderly stop, with another fault
+ * at some positions. */
 static void run_mount_pairs(uint64_t shape, struct image *image)
 {
     enum { POSITIONS = 28 }; /* A mount of a small shape programs fewer rows. */
-    uint32_t stride = (uint32_t)bed_setting("FTL_MOUNT_STRIDE", 9);
+    uint32_t stride = (uint32_t)bed_setting("FTL_MOUNT_STRIDE", 17);
     unsigned int count = (unsigned int)bed_setting("FTL_POSITIONS", 2);
 
     for (unsigned int one = MOUNT_PROGRAM; one < KINDS; one++) {
@@ -1370,7 +1403,7 @@ static struct fault draw_fault(uint64_t *random, enum fault_kind kinds)
     return fault;
 }
 
-/* @param has_mount_fault  one of the faults is of what a mount changes */
+/* @param has_mount_fault  one of the faults is of a mount or a stop */
 static void run_random_plans(uint64_t first, uint64_t runs,
                              bool has_mount_fault)
 {
@@ -1402,7 +1435,7 @@ static void run_random_plans(uint64_t first, uint64_t runs,
     print_totals();
 }
 
-static void test_pairs_with_faults_of_what_a_mount_changes(void **state)
+static void test_pairs_with_faults_of_mounts_and_stops(void **state)
 {
     uint64_t first = UNTIMED_SHAPES + bed_setting("FTL_FIRST_SHAPE", 1);
 
@@ -1438,7 +1471,7 @@ static void test_random_faults_of_full_arrays(void **state)
     }
 }
 
-static void test_random_faults_of_what_mounts_change(void **state)
+static void test_random_faults_of_mounts_and_stops(void **state)
 {
     (void)state;
     if (getenv("FTL_RUN") == NULL) {
@@ -1513,6 +1546,10 @@ static void test_runs_that_have_failed(void **state)
         "500001020:mountprogram.1+mountkill.15",
         "500101068:mountkill.10+mounterase.3+mountprogram.11",
         "500101101:mountprogram.106+mountkill.10+cut.198",
+        /* A die dies while the buffer is saved, and padding follows the marker.
+         */
+        "501005:death.1+save.2",
+        "501102:save.5+death.1+program.1",
     };
 
     (void)state;
