@@ -13,10 +13,10 @@
  *    address, and so take a neighbour, without which no host can connect.  A
  *    further request ends the oldest of them.
  *  - When the drive is full, a request ends the oldest half-open connection of
- *    all, if there are many of them or if it is old.  A host that answers in
- *    time is not affected: its connection is one of the newest.  While there
- *    are few, the drive is full of hosts, and a host that is connecting right
- *    now keeps its place.
+ *    those whose end makes room, if there are many of them or if it is old.  A
+ * host that answers in time is not affected: its connection is one of the
+ * newest.  While there are few, the drive is full of hosts, and a host that is
+ * connecting right now keeps its place.
  *
  * The peer's RTU or its first data prove that it received the answer, because
  * they need what only the answer says: communication id, QP number, starting
@@ -106,6 +106,10 @@ bool rdma_half_open_evict(struct rdma_transport *rdma)
     uint32_t count = prune_list(&rdma->half_open);
     struct rdma_queue *oldest = rdma->half_open.first;
 
+    while (oldest != NULL &&
+           !nvmf_qpair_makes_room(rdma->config.target, oldest->number)) {
+        oldest = oldest->next_half_open;
+    }
     if (oldest == NULL ||
         (count <= RDMA_HALF_OPEN_FEW &&
          rdma->now_us - oldest->requested_us < RDMA_HALF_OPEN_YOUNG_US)) {

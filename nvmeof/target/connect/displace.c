@@ -54,6 +54,17 @@ static bool has_charge(const struct nvmf_target *target,
            is_staying(target, qpair);
 }
 
+/* What a queue pair must have to give back what the target lacks now. */
+static share_filter *filter_of(const struct nvmf_target *target)
+{
+    return target->qpair_count >= NVMF_MAX_QPAIRS ? is_staying : has_charge;
+}
+
+bool nvmf_qpair_makes_room(const struct nvmf_target *target, uint16_t index)
+{
+    return filter_of(target)(target, &target->qpair[index]);
+}
+
 /* @return a queue pair that has to go for one of this host, or NO_QPAIR */
 static uint16_t choose_queue(struct nvmf_target *target, share_filter *may_go,
                              const uint8_t *host)
@@ -97,8 +108,7 @@ bool nvmf_qpair_displace(struct nvmf_target *target,
 
     target->now_us = now_us;
     while (freed < wanted) {
-        *index = choose_queue(target, is_full ? is_staying : has_charge,
-                              params->host);
+        *index = choose_queue(target, filter_of(target), params->host);
         if (*index == NO_QPAIR) {
             return false;
         }

@@ -1282,6 +1282,44 @@ static void test_few_half_open_connections_keep_their_places_for_a_second(
     assert_int_equal(count_evicted(f), 1);
 }
 
+/* Their ends would give the controller its promises back, and others nothing.
+ */
+static void test_connections_that_borrow_promised_queues_keep_their_places(
+    void **state)
+{
+    struct fixture *f = *state;
+    struct fake_conn *conn[3];
+    struct nvmf_ctrl *ctrl;
+    uint32_t others;
+
+    (void)join_admin(f);
+    ctrl = &f->target.ctrl[f->target.qpair[0].ctrl];
+    ctrl->promised = 2;
+    f->target.queues_promised += 2;
+    for (uint16_t i = 0; i < 2; i++) {
+        conn[i] = request_connection(f, (uint16_t)(i + 1), DEPTH, 0);
+    }
+    assert_int_equal(ctrl->promised, 0);
+    f->peer++;
+    f->cntlid = 0;
+    conn[2] = request_connection(f, 1, DEPTH, 0);
+    others = NVMF_TOTAL_DEPTH - 1 - f->target.depth_used;
+    f->target.depth_used += others;
+    f->now_us += 10 * RDMA_HALF_OPEN_YOUNG_US;
+    rdma_transport_tick(&f->rdma, f->now_us);
+    assert_non_null(request_connection(f, 1, DEPTH, 0));
+    assert_int_equal(count_evicted(f), 1);
+    assert_int_equal(conn[0]->state, CONN_ACCEPTED);
+    assert_int_equal(conn[1]->state, CONN_ACCEPTED);
+    f->now_us += 10 * RDMA_HALF_OPEN_YOUNG_US;
+    rdma_transport_tick(&f->rdma, f->now_us);
+    assert_null(request_connection(f, 1, 2 * DEPTH, 0));
+    assert_int_equal(f->rejected, NVME_RDMA_NO_RESOURCES);
+    assert_int_equal(conn[0]->state, CONN_ACCEPTED);
+    assert_int_equal(conn[1]->state, CONN_ACCEPTED);
+    f->target.depth_used -= others;
+}
+
 static void test_no_confirmed_connection_makes_room(void **state)
 {
     struct fixture *f = *state;
