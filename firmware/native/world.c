@@ -25,6 +25,12 @@ void native_world_end(struct native_world *world)
     thread_world = NULL;
 }
 
+void native_world_enter(struct native_world *world)
+{
+    ASSERT(thread_world == NULL);
+    thread_world = world;
+}
+
 struct native_world *native_world(void)
 {
     return thread_world;

@@ -4,8 +4,9 @@
  *
  * A node is a drive or a host: device cores, DRAM, cables.  The nodes of one
  * thread share one clock.  It only moves when all of them are idle, to the
- * earliest deadline of any node.  There are no other threads and no wall clock,
- * so that every run is repeatable to the bit.
+ * earliest deadline of any node.  There are no other threads (but those of a test
+ * that enter the world) and no wall clock, so that every run is repeatable to
+ * the bit.
  *
  * The firmware of drives takes time, too, if block_ps is not 0 and the build
  * counts blocks (blocks.h): the next turn of a drive's main loop begins when
@@ -69,6 +70,9 @@ void native_world_init(struct native_world *world);
 
 /** End the world.  Every node must have been removed. */
 void native_world_end(struct native_world *world);
+
+/** Let this thread execute firmware of a world that another thread has. */
+void native_world_enter(struct native_world *world);
 
 /** The world of this thread. */
 struct native_world *native_world(void);
