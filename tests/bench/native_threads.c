@@ -187,7 +187,7 @@ static bool take_turn(struct run *run)
     return is_busy;
 }
 
-static bool step(void *ctx)
+static bool step_drive(void *ctx)
 {
     struct run *run = ctx;
     struct native_drive *drive = run->drive;
@@ -224,7 +224,7 @@ static void start_threads(struct run *run)
     ops.mmio_read = read_register;
     ops.mmio_write = write_register;
     machine->node.ops = &ops;
-    machine->software = (struct machine_software){run, step, deadline_ns};
+    machine->software = (struct machine_software){run, step_drive, deadline_ns};
     stages_use_harts(run->stages, THREADS);
     ASSERT(pthread_barrier_init(&run->begin, NULL, THREADS + 1) == 0);
     ASSERT(pthread_barrier_init(&run->end, NULL, THREADS + 1) == 0);
@@ -253,7 +253,7 @@ static void stop_threads(struct run *run)
 
 /* ---- The host's commands, whose data are compared */
 
-static void fill(const struct slot *slot, uint8_t *data)
+static void fill_slot(const struct slot *slot, uint8_t *data)
 {
     for (uint32_t i = 0; i < slot->len_bytes; i += 8) {
         put_le64(data + i,
@@ -261,12 +261,12 @@ static void fill(const struct slot *slot, uint8_t *data)
     }
 }
 
-static void verify(struct slot *slot)
+static void verify_slot(struct slot *slot)
 {
     static uint8_t wanted[LARGE];
     uint8_t *data = slot->run->load->host->data + slot->offset;
 
-    fill(slot, wanted);
+    fill_slot(slot, wanted);
     if (memcmp(data, wanted, slot->len_bytes) != 0) {
         fprintf(stderr, "native_threads: LBA %lu has other data\n",
                 (unsigned long)slot->lba);
@@ -282,7 +282,7 @@ static void command_ended(void *ctx, const struct host_result *result)
     ASSERT(!result->is_lost && result->cqe.status == 0);
     slot->is_busy = false;
     if (slot->is_read) {
-        verify(slot);
+        verify_slot(slot);
     }
 }
 
@@ -307,7 +307,7 @@ static void start_command(struct slot *slot)
         memset(data, 0, slot->len_bytes);
     } else {
         slot->version++;
-        fill(slot, data);
+        fill_slot(slot, data);
     }
     io.opcode = slot->is_read ? NVM_READ : NVM_WRITE;
     slot->is_busy = true;
@@ -354,7 +354,7 @@ static void make_slots(struct run *run)
 }
 
 /* @return whether all threads, stages and rings were used */
-static bool report(const struct run *run)
+static bool report_use(const struct run *run)
 {
     const struct stages *stages = run->stages;
     bool is_good = run->verified == SLOTS * ROUNDS;
@@ -404,7 +404,7 @@ int main(void)
     start_threads(&run);
     ASSERT(native_world_run(&load.world, is_done, &run, TIMEOUT_NS));
     stop_threads(&run);
-    is_good = report(&run);
+    is_good = report_use(&run);
     load_end(&load);
     nand_storage_end(&nand);
     return is_good ? 0 : 1;
