@@ -4,9 +4,9 @@
  *
  * A node is a drive or a host: device cores, DRAM, cables.  The nodes of one
  * thread share one clock.  It only moves when all of them are idle, to the
- * earliest deadline of any node.  There are no other threads (but those of a test
- * that enter the world) and no wall clock, so that every run is repeatable to
- * the bit.
+ * earliest deadline of any node.  There are no other threads (but those of a
+ * test that enter the world) and no wall clock, so that every run is repeatable
+ * to the bit.
  *
  * The firmware of drives takes time, too, if block_ps is not 0 and the build
  * counts blocks (blocks.h): the next turn of a drive's main loop begins when
