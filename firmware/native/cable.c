@@ -122,17 +122,25 @@ static bool has_room(const struct cable_lane *lane)
            room_ns(lane) <= native_world()->now_ns;
 }
 
-/* Send a frame after those before it. @return when it arrives */
+/* Send a frame after those before it. @return when it arrives in memory */
 static uint64_t pass_time(struct cable_lane *lane, uint32_t len_bytes)
 {
+    const struct cable_dma *from = &lane->cable->dma[lane->from];
+    const struct cable_dma *to = &lane->cable->dma[1 - lane->from];
     uint64_t sending_ps =
         serialisation_ps(lane->cable, MAX(len_bytes, SHORTEST) + OVERHEAD);
+    uint64_t ready_ps = native_world()->now_ns * PS_PER_NS, arrival_ps;
 
-    lane->free_ps =
-        MAX(lane->free_ps, native_world()->now_ns * PS_PER_NS) + sending_ps;
+    if (from->time != NULL) {
+        ready_ps = dma_time_pass(from->time, from->out, ready_ps, len_bytes);
+    }
+    lane->free_ps = MAX(lane->free_ps, ready_ps) + sending_ps;
     lane->busy_ps += sending_ps;
-    return (lane->free_ps + PS_PER_NS - 1) / PS_PER_NS +
-           lane->cable->time.delay_ns;
+    arrival_ps = lane->free_ps + lane->cable->time.delay_ns * PS_PER_NS;
+    if (to->time != NULL) {
+        arrival_ps = dma_time_pass(to->time, to->in, arrival_ps, len_bytes);
+    }
+    return (arrival_ps + PS_PER_NS - 1) / PS_PER_NS;
 }
 
 static void gather_frame(struct cable_slot *slot, const struct frame_tx *frame)

@@ -9,6 +9,7 @@
 #ifndef ESSD_NATIVE_CABLE_H
 #define ESSD_NATIVE_CABLE_H
 
+#include "firmware/native/dma_time.h"
 #include "world/link.h"
 
 enum { CABLE_SLOTS = 256 }; /* frames under way in one direction */
@@ -47,12 +48,19 @@ struct cable_time {
     uint32_t fifo_bytes;
 };
 
+/* What moves the frames of an end between its memory and the port. */
+struct cable_dma {
+    struct dma_time *time; /* NULL: that takes no time */
+    struct dma_engine *out, *in;
+};
+
 struct cable {
     struct link_port plug[2];  /* what is plugged into each end */
     struct cable_lane lane[2]; /* indexed by the sending end */
     bool is_cut;               /* frames are lost, without the ports noticing */
     uint64_t frames;           /* frames sent into both ends so far */
     struct cable_time time;    /* zeros: frames take no time */
+    struct cable_dma dma[2];   /* of each end */
 
     /*
      * Decides about each frame, and may change it.  `number` counts the frames

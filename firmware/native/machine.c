@@ -34,6 +34,7 @@ static void *core_dma(void *ctx, uint64_t addr, uint64_t len)
 {
     struct machine *machine = machine_of(ctx);
 
+    machine_count_dma(ctx, len);
     if (machine->before_dma != NULL) {
         machine->before_dma(machine->before_dma_ctx, addr, len);
     }
@@ -48,6 +49,7 @@ static void *core_dma_write(void *ctx, uint64_t addr, uint64_t len)
 {
     struct machine *machine = machine_of(ctx);
 
+    machine_count_dma(ctx, len);
     if (hw_ecc_has_errors(&machine->ecc) &&
         !hw_ecc_write(&machine->ecc, addr, len, true)) {
         return NULL;
@@ -645,21 +647,19 @@ void machine_init(struct machine *machine, struct native_world *world,
         SOC_IRQ_NAND,  SOC_IRQ_I2C0,  SOC_IRQ_I2C1, SOC_IRQ_I2C2,  SOC_IRQ_TOE};
 
     machine->software = config->software;
-    machine->irqs = 0;
+    machine->irqs = machine->nand_violations = 0;
     machine->media = NULL;
     machine->medium = NULL;
     machine->cache_memory = NULL;
     machine->nand = NULL;
-    machine->nand_violations = 0;
     machine->flash = NULL;
-    machine->holds_flash = false;
-    machine->flash_is_batched = false;
+    machine->holds_flash = machine->flash_is_batched = false;
+    machine->dma = NULL;
     machine->array_memory = NULL;
     machine->console_len = 0;
     machine->console[0] = '\0';
     machine->typed = "";
-    machine->reply_len = 0;
-    machine->trace_len = 0;
+    machine->reply_len = machine->trace_len = 0;
     native_node_add(world, &machine->node, &node_ops, machine,
                     config->dram_bytes);
     dram_init(&machine->dram, machine->node.space + SOC_DRAM_BASE,

@@ -64,6 +64,11 @@ struct machine {
     struct dram dram;
     struct machine_software software;
     struct machine_slot slots[MACHINE_CORES];
+    /* Memory that takes time, and the buses of the RNIC; NULL: none.  The NAND
+     * controller only makes this memory busy: the profile of the part has its
+     * latency. */
+    struct dma_time *dma;
+    struct dma_engine dma_out, dma_in;
     uint32_t irqs; /* interrupt lines that are up, BIT(SOC_IRQ_...) */
     /* The hart takes a turn that takes time: see machine_turn_begins(). */
     bool is_turning;
@@ -146,6 +151,13 @@ void machine_end(struct machine *machine);
 
 /* A part of machine_init(): the TCP offload engine, after the RNIC. */
 void machine_create_toe(struct machine *machine, struct dev_env env);
+
+/** Let DMA take time from now on.  No frame may be under way. */
+void machine_use_dma(struct machine *machine, struct dma_time *dma,
+                     struct cable *cable, unsigned int end);
+
+/* A core accesses so many bytes of memory. */
+void machine_count_dma(const struct machine_slot *slot, uint64_t len);
 
 /* Parts of the machine's step and deadline, and of its ports' environments. */
 struct frame_sink machine_port_sink(struct machine_slot *slot);

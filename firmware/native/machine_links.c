@@ -92,6 +92,26 @@ void machine_attach(struct machine *machine, unsigned int port,
     hw_port_set_cable(&machine->ports[port], own->ops != NULL);
 }
 
+void machine_count_dma(const struct machine_slot *slot, uint64_t len)
+{
+    struct machine *machine = slot->machine;
+
+    /* It moves data between memory and flash, or in memory. */
+    if (machine->dma != NULL && slot == &machine->slots[MACHINE_NAND]) {
+        dma_time_use(machine->dma, machine->node.world->now_ns * 1000,
+                     (uint32_t)len);
+    }
+}
+
+void machine_use_dma(struct machine *machine, struct dma_time *dma,
+                     struct cable *cable, unsigned int end)
+{
+    machine->dma = dma;
+    machine->dma_out = machine->dma_in = (struct dma_engine){0};
+    cable->dma[end] = (struct cable_dma){
+        .time = dma, .out = &machine->dma_out, .in = &machine->dma_in};
+}
+
 void machine_plug(struct machine *machine, unsigned int port,
                   struct cable *cable, unsigned int end)
 {

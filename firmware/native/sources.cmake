@@ -2,6 +2,7 @@
 set(NATIVE_SOURCES
     blocks.c
     cable.c
+    dma_time.c
     hal_native.c
     i2c_wires.c
     machine.c

@@ -50,6 +50,9 @@ static uint64_t next_lba(struct load *load)
     case LOAD_RANDOM:
         place = random_next(&load->random);
         break;
+    case LOAD_LISTED:
+        place = load->list[load->started];
+        break;
     }
     return place % places * (workload->len_bytes / block_bytes(load));
 }
@@ -121,7 +124,7 @@ static void create_nodes(struct load *load)
 {
     struct native_drive_config drive = {
         .node = {.number = 1,
-                 .ipv4 = {0x0a000001},
+                 .ipv4 = {0x0a000001, load->ports > 1 ? 0x0a000101 : 0},
                  .mtu_bytes = load->mtu_bytes},
         .medium = &load->medium,
         .cache_bytes = CACHE_BYTES,
@@ -133,7 +136,9 @@ static void create_nodes(struct load *load)
         .flash_is_batched = true, /* like the block medium */
     };
     struct native_node_config host = {
-        .number = 2, .ipv4 = {0x0a000002}, .mtu_bytes = load->mtu_bytes};
+        .number = 2,
+        .ipv4 = {0x0a000002, load->ports > 1 ? 0x0a000102 : 0},
+        .mtu_bytes = load->mtu_bytes};
 
     native_world_init(&load->world);
     medium_init(&load->medium, LOAD_MEDIUM_BYTES);
@@ -142,6 +147,11 @@ static void create_nodes(struct load *load)
     load->host = native_host_create(&load->world, &host);
     native_connect(&load->world, &load->cable, &load->drive->machine, 0,
                    &load->host->machine, 0);
+    if (load->ports > 1) {
+        cable_init(&load->second);
+        native_connect(&load->world, &load->second, &load->drive->machine, 1,
+                       &load->host->machine, 1);
+    }
 }
 
 static struct nvme_host *host_of(struct load *load, uint32_t i)
@@ -194,10 +204,12 @@ void load_connect(struct load *load, uint32_t hosts)
 {
     struct host_target target, other;
 
-    ASSERT(native_target(load->host, load->drive, 0, &target));
-    target.io_queues = 1;
-    target.depth = NVMF_MAX_DEPTH;
     for (; load->hosts < hosts; load->hosts++) {
+        ASSERT(native_target(load->host, load->drive,
+                             (uint8_t)(load->hosts % MAX(load->ports, 1u)),
+                             &target));
+        target.io_queues = 1;
+        target.depth = NVMF_MAX_DEPTH;
         if (load->hosts != 0) {
             native_host_add(load->host, &load->more[load->hosts - 1], 1);
         }
@@ -239,6 +251,9 @@ void load_end(struct load *load)
     native_drive_destroy(load->drive);
     native_host_destroy(load->host);
     cable_end(&load->cable);
+    if (load->ports > 1) {
+        cable_end(&load->second);
+    }
     medium_end(&load->medium);
     native_world_end(&load->world);
 }

@@ -9,8 +9,9 @@
  * Here frames take time too (firmware/native/cable.h).  First, the whole
  * namespace is written sequentially twice; then the sequential rows run.  After
  * random overwrites of the namespace, the random rows run.  What prepares the
- * flash takes no virtual time, unless overwrites_take_time is 1.  All data are
- * zeros, which take no memory.
+ * flash takes no virtual time, unless overwrites_take_time is 1.  With aged =
+ * 1, the random rows find a new flash that a list of writes has made as if it
+ * had been overwritten.  All data are zeros, which take no memory.
  *
  * Each row is measured once with the settings, and once more for each variant,
  * which changes some of them.  A row runs in a process of its own, a copy of
@@ -29,6 +30,7 @@
 #include "firmware/native/native_harts.h"
 #include "lib/random.h"
 #include "storage/ftl/ftl.h"
+#include "tests/bench/aged.h"
 #include "tests/bench/histogram.h"
 #include "tests/bench/load.h"
 #include "tests/bench/paper_settings.h"
@@ -39,6 +41,7 @@ enum {
     DEPTH = 64,
     VARIANTS_MAX = 128,
     BINS = 40,              /* of the throughput over time */
+    UNIT = 4096,            /* of the translation layer */
     BLOCK_INSTRUCTIONS = 7, /* of a block, on average: docs/nand.md, "Time" */
     PS_PER_US = 1000000,
     SETTLE_NS = 1000000000,
@@ -69,6 +72,7 @@ struct snapshot {
     uint64_t dies_ns;
     uint64_t channels_ns;
     uint64_t sent_ps, received_ps; /* by the drive */
+    uint64_t memory_ps;            /* for which the memory was busy */
     uint64_t units, moved_units;
     uint64_t stages_ns[STAGES + 1]; /* in each stage, and in turns */
 };
@@ -91,8 +95,10 @@ static struct snapshot take_snapshot(const struct load *load)
     struct snapshot snapshot = {
         .now_ns = load->world.now_ns,
         .blocks = load->world.blocks,
-        .sent_ps = load->cable.lane[0].busy_ps,
-        .received_ps = load->cable.lane[1].busy_ps,
+        .sent_ps = load->cable.lane[0].busy_ps + load->second.lane[0].busy_ps,
+        .received_ps =
+            load->cable.lane[1].busy_ps + load->second.lane[1].busy_ps,
+        .memory_ps = load->drive->machine.dma->busy_ps,
         .units = ftl->units,
         .moved_units = ftl->moved_units,
     };
@@ -177,11 +183,13 @@ static void print_busy(const struct row *row,
     const struct snapshot *first = &row->first, *last = &row->last;
     const struct hw_nand *nand = row->load->drive->machine.nand;
     double ns = (double)(last->now_ns - first->now_ns);
+    double ports = (double)settings->ports;
     uint32_t most;
 
     (void)ftl_operations(row->load->drive->drive.nand.ftl, &most);
     printf("\"busy\": {\"hart\": %.6f, \"dies\": %.6f, \"channels\": %.6f, "
-           "\"port_out\": %.6f, \"port_in\": %.6f, \"operations\": %.6f}",
+           "\"port_out\": %.6f, \"port_in\": %.6f, \"memory\": %.6f, "
+           "\"operations\": %.6f}",
            settings->hart_mips == 0
                ? 0
                : share_of((last->blocks - first->blocks) *
@@ -190,8 +198,9 @@ static void print_busy(const struct row *row,
            share_of(last->dies_ns - first->dies_ns, ns * nand->num_dies),
            share_of(last->channels_ns - first->channels_ns,
                     ns * nand->geometry.channels),
-           share_of(last->sent_ps - first->sent_ps, ns * 1e3),
-           share_of(last->received_ps - first->received_ps, ns * 1e3),
+           share_of(last->sent_ps - first->sent_ps, ns * 1e3 * ports),
+           share_of(last->received_ps - first->received_ps, ns * 1e3 * ports),
+           share_of(last->memory_ps - first->memory_ps, ns * 1e3),
            share_of(row->operations,
                     (double)(MAX(row->latencies.count, 1u) * most)));
 }
@@ -243,6 +252,7 @@ static void print_row(const struct row *row, const struct variant *variant)
 static void apply_settings(struct load *load, struct nand_profile *part,
                            const struct paper_settings *settings)
 {
+    static struct dma_time dma;
     const struct cable_time time = {
         .speed_mbps = settings->port_mbps,
         .delay_ns =
@@ -251,6 +261,17 @@ static void apply_settings(struct load *load, struct nand_profile *part,
     };
 
     cable_set_time(&load->cable, &time);
+    dma.settings = (struct dma_settings){
+        .bus_mbps = settings->dma_mbps,
+        .bus_ns = settings->dma_ns,
+        .memory_mbps = settings->memory_mbps,
+        .memory_ns = settings->memory_ns,
+    };
+    machine_use_dma(&load->drive->machine, &dma, &load->cable, 0);
+    if (load->ports > 1) {
+        cable_set_time(&load->second, &time);
+        machine_use_dma(&load->drive->machine, &dma, &load->second, 0);
+    }
     paper_part(part, settings);
     nand_array_set_times(load->drive->machine.nand->array, part);
     load->world.block_ps =
@@ -267,9 +288,13 @@ static void measure_row(struct load *load, struct load_workload workload,
     static struct row row;
     static struct nand_profile part;
 
+    uint32_t hosts =
+        (uint32_t)MAX(variant->settings.hosts, variant->settings.ports);
+
     workload.depth *= (uint32_t)variant->settings.hosts;
-    if (variant->settings.hosts > 1) {
-        load_connect(load, (uint32_t)variant->settings.hosts);
+    load->has_paths = variant->settings.hosts == 1;
+    if (hosts > 1) {
+        load_connect(load, hosts);
         native_world_pass(&load->world, SETTLE_NS);
     }
     apply_settings(load, &part, &variant->settings);
@@ -330,14 +355,96 @@ static void measure_rows(struct load *load,
 
 static void prepare_flash(struct load *load,
                           const struct load_workload *workload,
-                          uint64_t percent, bool is_timed)
+                          uint64_t percent)
 {
-    start_drive(load, is_timed);
+    start_drive(load, false);
     load_run(
         load, workload,
         (uint32_t)(load->span_bytes * percent / 100 / workload->len_bytes));
     load_flush(load);
     load_end(load);
+}
+
+/* Overwrite the flash while everything takes time, and print how that goes. */
+static void watch_overwrites(struct load *load, const struct variant *variant)
+{
+    static struct nand_profile part;
+    const struct ftl_counters *counters;
+    uint64_t each;
+
+    start_drive(load, true);
+    apply_settings(load, &part, &variant->settings);
+    each = load->span_bytes * variant->settings.overwrites_percent / 100 /
+           overwrite.len_bytes / BINS;
+    counters = ftl_counters(load->drive->drive.nand.ftl);
+    printf("{\"row\": \"precondition\", \"variant\": \"%s\", "
+           "\"points\": [",
+           variant->name);
+    for (unsigned int i = 0; i < BINS; i++) {
+        const struct ftl_counters before = *counters;
+        uint64_t begin_ns = load->world.now_ns;
+        double programmed;
+
+        load_run(load, &overwrite, (uint32_t)each);
+        programmed = (double)(counters->units - before.units);
+        printf("%s[%.2f, %.3f, %.4f]", i == 0 ? "" : ", ",
+               (double)variant->settings.overwrites_percent * (i + 1) / BINS,
+               (double)each * 1e9 / (double)(load->world.now_ns - begin_ns),
+               programmed / (programmed - (double)(counters->moved_units -
+                                                   before.moved_units)));
+    }
+    printf("]}\n");
+    load_flush(load);
+    load_end(load);
+}
+
+/* Write a new flash so that it is as if it had been overwritten. */
+static void write_aged(struct load *load,
+                       const struct nand_storage_config *storage,
+                       const struct paper_settings *settings)
+{
+    struct load_workload listed = overwrite;
+    struct aged_config config = {
+        .overwrites_percent = (uint32_t)settings->overwrites_percent,
+        .seed = settings->seed,
+    };
+    struct aged_list list;
+    const struct ftl *ftl;
+
+    nand_storage_end(load->nand);
+    nand_storage_init(load->nand, storage);
+    listed.order = LOAD_LISTED;
+    start_drive(load, false);
+    ftl = load->drive->drive.nand.ftl;
+    config.logical_units = (uint32_t)(load->span_bytes / UNIT);
+    for (uint32_t i = 0; i < ftl_superblocks(ftl); i++) {
+        struct ftl_superblock_look look;
+
+        ftl_look(ftl, i, &look);
+        config.flash_units += look.capacity;
+        config.superblocks += look.capacity != 0;
+    }
+    list = aged_make(&config);
+    load->list = list.units;
+    load_run(load, &listed, list.count);
+    load_flush(load);
+    load_end(load);
+    free(list.units);
+}
+
+static void prepare_overwritten(struct load *load,
+                                const struct nand_storage_config *storage,
+                                const struct variant *variant)
+{
+    const struct paper_settings *settings = &variant->settings;
+
+    if (settings->aged != 0) {
+        write_aged(load, storage, settings);
+    } else if (settings->overwrites_take_time != 0) {
+        watch_overwrites(load, variant);
+    } else {
+        prepare_flash(load, &overwrite, settings->overwrites_percent);
+    }
 }
 
 static uint64_t capacity_of(const struct paper_settings *settings)
@@ -388,6 +495,29 @@ static unsigned int read_words(char **words, struct variant *variants)
     return count;
 }
 
+static bool are_valid(const struct variant *variants, unsigned int count)
+{
+    for (unsigned int i = 0; i < count; i++) {
+        const struct paper_settings *settings = &variants[i].settings;
+
+        if (settings->hosts - 1 >= LOAD_HOSTS) {
+            fprintf(stderr, "native_paper: hosts: use 1 to %u\n", LOAD_HOSTS);
+            return false;
+        }
+        if (settings->harts - 1 >= STAGE_HARTS) {
+            fprintf(stderr, "native_paper: harts: use 1 to %u\n", STAGE_HARTS);
+            return false;
+        }
+        if (settings->ports - 1 >= SOC_PORTS ||
+            settings->ports != variants[0].settings.ports) {
+            fprintf(stderr, "native_paper: ports: use 1 or %u, everywhere\n",
+                    SOC_PORTS);
+            return false;
+        }
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     static struct variant variants[VARIANTS_MAX];
@@ -404,16 +534,10 @@ int main(int argc, char **argv)
     load->seed = settings->seed;
     load->mtu_bytes = (uint16_t)settings->mtu_bytes;
     load->has_stages = true;
+    load->ports = (uint32_t)settings->ports;
     load->capacity_bytes = capacity_of(settings);
-    for (unsigned int i = 0; i < count; i++) {
-        if (variants[i].settings.hosts - 1 >= LOAD_HOSTS) {
-            fprintf(stderr, "native_paper: hosts: use 1 to %u\n", LOAD_HOSTS);
-            return 2;
-        }
-        if (variants[i].settings.harts - 1 >= STAGE_HARTS) {
-            fprintf(stderr, "native_paper: harts: use 1 to %u\n", STAGE_HARTS);
-            return 2;
-        }
+    if (!are_valid(variants, count)) {
+        return 2;
     }
     if (load->capacity_bytes == 0) {
         fprintf(stderr, "native_paper: there is no such array\n");
@@ -430,12 +554,9 @@ int main(int argc, char **argv)
     };
     nand_storage_init(&nand, &config);
     load->nand = &nand;
-    prepare_flash(load, &fill, 200, false);
-    if (getenv("H32") == NULL) {
-        measure_rows(load, sequential, variants, count);
-    }
-    prepare_flash(load, &overwrite, settings->overwrites_percent,
-                  settings->overwrites_take_time != 0);
+    prepare_flash(load, &fill, 200);
+    measure_rows(load, sequential, variants, count);
+    prepare_overwritten(load, &config, &variants[0]);
     measure_rows(load, at_random, variants, count);
     nand_storage_end(&nand);
     free(load);

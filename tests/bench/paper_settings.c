@@ -22,6 +22,8 @@ static const struct {
     SETTING(spare_percent),
     SETTING(overwrites_percent),
     SETTING(overwrites_take_time),
+    SETTING(aged),
+    SETTING(ports),
     SETTING(warm_us),
     SETTING(measure_us),
     SETTING(hosts),
@@ -35,6 +37,10 @@ static const struct {
     SETTING(cable_ns),
     SETTING(switch_ns),
     SETTING(rnic_ns),
+    SETTING(dma_mbps),
+    SETTING(dma_ns),
+    SETTING(memory_mbps),
+    SETTING(memory_ns),
     SETTING(read_lower_ns),
     SETTING(read_middle_ns),
     SETTING(read_upper_ns),
@@ -86,5 +92,7 @@ void paper_part(struct nand_profile *part,
     part->resume_ns = (uint32_t)settings->resume_ns;
     part->read_copy_ns = (uint32_t)settings->read_copy_ns;
     part->program_copy_ns = (uint32_t)settings->program_copy_ns;
-    part->decode_ns = (uint32_t)settings->decode_ns;
+    /* A unit is written to memory after it was decoded. */
+    part->decode_ns = (uint32_t)(settings->decode_ns + settings->dma_ns +
+                                 settings->memory_ns);
 }

@@ -22,8 +22,12 @@ struct paper_settings {
     uint64_t wordlines;
     uint64_t spare_percent;
     uint64_t overwrites_percent;   /* of the capacity, before random rows */
-    uint64_t overwrites_take_time; /* 1: the flash takes time meanwhile */
-    uint64_t warm_us;              /* of each row, before it is measured */
+    uint64_t overwrites_take_time; /* 1: everything does, and a line is written
+                                    * about each fortieth of them */
+    uint64_t aged;    /* 1: the overwrites are modelled (tests/bench/aged.h) */
+    uint64_t ports;   /* 1 or 2; hosts use them in turns, and if there is only
+                       * one host, it has a path through each */
+    uint64_t warm_us; /* of each row, before it is measured */
     uint64_t measure_us;
 
     uint64_t hosts; /* each with 63 commands outstanding; 1 to 4 */
@@ -39,6 +43,10 @@ struct paper_settings {
     uint64_t cable_ns;
     uint64_t switch_ns;
     uint64_t rnic_ns;
+    uint64_t dma_mbps; /* of the bus of the RNIC, in each direction */
+    uint64_t dma_ns;
+    uint64_t memory_mbps;
+    uint64_t memory_ns;
     uint64_t read_lower_ns;
     uint64_t read_middle_ns;
     uint64_t read_upper_ns;

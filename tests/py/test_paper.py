@@ -20,8 +20,13 @@ SMALL = paper.settings_of(CONSTANTS, paper.SMALL, 1, 1500)
 HARTS_ONLY = {"hosts": 4, "warm_us": 2000, "measure_us": 5000} | {
     name: 0 for name in ("port_mbps", "channel_mbps", "read_lower_ns", "read_middle_ns",
                          "read_upper_ns", "command_ns", "decode_ns")}
-STORED = {"128k-read": (408, "74340a3a86ee3d03"), "128k-write": (62, "961cff82337720e5"),
-          "4k-randread": (1455, "f2ab0c5a018a288a"), "4k-randwrite": (872, "ee871299b27d47f1")}
+STORED = {"128k-read": (408, "d750fbca26bd2d63"), "128k-write": (63, "aa17cf6a5e9cfc87"),
+          "4k-randread": (1463, "3eaaa237bf7c6601"), "4k-randwrite": (905, "3b36623d1a65aa5f")}
+# The same of a host with a path through each of two ports of 5 Gb/s.
+SLOW = {"hart_mips": 0, "port_mbps": 5000}
+STORED_PORTS = {
+    "128k-read": (176, "8ce75d113c7f6419"), "128k-write": (71, "7e8a7085769dd5ce"),
+    "4k-randread": (1256, "f2f16fe75acb24e1"), "4k-randwrite": (1632, "388b5b1eb69a7ce6")}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +36,34 @@ def found() -> dict[str, dict]:
                              "again": {"hart_mips": 0},
                              "harts-1": HARTS_ONLY, "harts-2": HARTS_ONLY | {"harts": 2},
                              "harts-2-again": HARTS_ONLY | {"harts": 2},
-                             "slow": {"hart_mips": 0, "port_mbps": 5000}})
+                             "slow": SLOW})
+
+
+@pytest.fixture(scope="module")
+def two_ports() -> dict[str, dict]:
+    """The small rows with two slow ports, and a free hart."""
+    return paper.run(SMALL | {"ports": 2} | SLOW)["base"]
+
+
+def test_the_small_rows_with_two_ports_have_the_stored_figures(
+        two_ports: dict[str, dict]) -> None:
+    assert {name: (row["ios"], row["digest"]) for name, row in two_ports.items()} \
+        == STORED_PORTS
+
+
+def test_two_ports_carry_twice_as_much_as_one(
+        found: dict[str, dict], two_ports: dict[str, dict]) -> None:
+    one = found["slow"]["128k-read"]
+    both = two_ports["128k-read"]
+    assert 1.9 < both["mb_s"] / one["mb_s"] < 2.01
+    assert 0.9 < both["busy"]["port_out"] <= 1.001
+
+
+def test_memory_and_its_bus_take_time(found: dict[str, dict]) -> None:
+    busy = found["base"]["128k-read"]["busy"]
+    # Each byte is written to memory once by the flash, and read once by the RNIC.
+    expected = 2 * found["base"]["128k-read"]["mb_s"] * 8 / CONSTANTS["memory_mbps"]
+    assert 0.95 * expected < busy["memory"] < 1.3 * expected
 
 
 def test_the_small_rows_have_the_stored_figures(found: dict[str, dict]) -> None:
@@ -103,8 +135,10 @@ def test_the_command_refuses_what_it_cannot_do_in_a_line(tmp_path: Path) -> None
             ("samsung-2021", 0, 1500, "--seed 0: use 1 or more"),
             ("samsung-2021", 1, 500, "--mtu 500: use 1280 to 9000")):
         with pytest.raises(EssdError, match=re.escape(why)) as caught:
-            paper.command(paper.Wish(profile, seed, mtu, True))
+            paper.command(paper.Wish(profile, seed, mtu, small=True))
         assert "\n" not in str(caught.value)
+    with pytest.raises(EssdError, match="--ports 3: the drive has two; use 1 or 2"):
+        paper.command(paper.Wish(ports=3))
     for text, why in ((good.replace("[dies]", "[deis]"), "no constant dies"),
                       (good + "[deis]\nvalue = 1\n", "did you mean dies?"),
                       (good.replace("value = 15\n", "value = 16\n"),

@@ -52,6 +52,7 @@ class Scale:
     overwrites_percent: int
     warm_us: int
     measure_us: int
+    aged: int = 0           # 1: the overwrites are modelled
 
 
 # With 704 wordlines, the array would not fit into the firmware's map.
@@ -67,15 +68,18 @@ FREE = {
              "erase_ns": 0},
     "channels": {"channel_mbps": 0, "command_ns": 0},
     "port": {"port_mbps": 0},
+    "memory": {"dma_mbps": 0, "dma_ns": 0, "memory_mbps": 0, "memory_ns": 0},
     "delays": {"cable_ns": 0, "switch_ns": 0, "rnic_ns": 0, "decode_ns": 0},
     "commands": {"hosts": 4},
 }
 PAIRED = ("hart", "dies", "port", "commands")
 
 
-def settings_of(constants: dict[str, int], scale: Scale, seed: int, mtu: int) -> dict[str, int]:
+def settings_of(constants: dict[str, int], scale: Scale, seed: int, mtu: int,
+                ports: int = 1) -> dict[str, int]:
     """All settings of the program."""
-    return {**constants, "seed": seed, "mtu_bytes": mtu, "hosts": 1, **vars(scale)}
+    return {**constants, "seed": seed, "mtu_bytes": mtu, "ports": ports, "hosts": 1,
+            **vars(scale)}
 
 
 def words_of(settings: dict[str, int]) -> list[str]:
@@ -236,11 +240,13 @@ def show_sensitivity(facts: dict[str, Any]) -> None:
     show.console.print(table)
 
 
-def check(seed: int, mtu: int) -> None:
-    if seed < 1:
-        raise EssdError(f"--seed {seed}: use 1 or more")
-    if not 1280 <= mtu <= 9000:
-        raise EssdError(f"--mtu {mtu}: use 1280 to 9000")
+def check(wish: "Wish") -> None:
+    if wish.seed < 1:
+        raise EssdError(f"--seed {wish.seed}: use 1 or more")
+    if not 1280 <= wish.mtu <= 9000:
+        raise EssdError(f"--mtu {wish.mtu}: use 1280 to 9000")
+    if wish.ports not in (1, 2):
+        raise EssdError(f"--ports {wish.ports}: the drive has two; use 1 or 2")
 
 
 @dataclass(frozen=True)
@@ -250,6 +256,7 @@ class Wish:
     profile: str = paper_profile.DEFAULT
     seed: int = 1
     mtu: int = 1500
+    ports: int = 1
     small: bool = False
     sensitivity: bool = False
     as_json: bool = False
@@ -258,11 +265,12 @@ class Wish:
 
 def measure(wish: Wish) -> dict[str, Any]:
     """The facts that --json prints."""
-    check(wish.seed, wish.mtu)
+    check(wish)
     constants = paper_profile.load(wish.profile)
     if wish.small:
         constants |= SMALL_ARRAY
-    settings = settings_of(constants, SMALL if wish.small else FULL, wish.seed, wish.mtu)
+    settings = settings_of(constants, SMALL if wish.small else FULL, wish.seed, wish.mtu,
+                           wish.ports)
     variants = free_variants()
     if wish.sensitivity:
         variants |= sensitivity_variants(constants)

@@ -11,7 +11,8 @@ from ..base.errors import EssdError
 FOLDER = Path(__file__).with_name("paper_profiles")
 DEFAULT = "samsung-2021"
 # Every constant that a profile has to have.
-TIMES = ("port_mbps", "cable_ns", "switch_ns", "rnic_ns", "fifo_bytes", "hart_mips",
+TIMES = ("port_mbps", "cable_ns", "switch_ns", "rnic_ns", "fifo_bytes", "dma_mbps",
+         "dma_ns", "memory_mbps", "memory_ns", "hart_mips",
          "handover_ns", "message_ns",
          "channel_mbps", "read_lower_ns", "read_middle_ns", "read_upper_ns", "program_ns",
          "erase_ns", "command_ns", "suspend_ns", "resume_ns", "read_copy_ns",

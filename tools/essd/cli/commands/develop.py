@@ -202,6 +202,9 @@ def paper(profile: Annotated[str, typer.Option(
           seed: Annotated[int, typer.Option(
               help="Seed of the flash's errors and of random addresses.")] = 1,
           mtu: Annotated[int, typer.Option(help="MTU of the link.")] = 1500,
+          ports: Annotated[int, typer.Option(
+              metavar="1|2", help="Ports of the drive that the host uses: with 2, it has a "
+              "path through each, and half of its commands on each path.")] = 1,
           small: Annotated[bool, typer.Option(
               "--small", help="A drive with 4 dies, for seconds; its figures are not those of "
                               "the white paper's drive.")] = False,
@@ -218,8 +221,8 @@ def paper(profile: Annotated[str, typer.Option(
     options print the same bytes on every computer that has the same compiler.
     """
     from ...bench import paper as paper_module
-    paper_module.command(paper_module.Wish(profile, seed, mtu, small, sensitivity, as_json,
-                                           html))
+    paper_module.command(paper_module.Wish(profile, seed, mtu, ports, small, sensitivity,
+                                           as_json, html))
 
 
 @command(DEVELOP)
