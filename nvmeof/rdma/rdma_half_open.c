@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "nvmeof/rdma/rdma_state.h"
+#include "nvmeof/target/make_room.h"
 
 void rdma_half_open_init(struct rdma_transport *rdma)
 {

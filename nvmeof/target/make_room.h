@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What NVMe/TCP asks of the target when it has no room for a connection. */
+/* What transports ask of the target when they have no room for a connection. */
 #ifndef ESSD_NVMEOF_TARGET_MAKE_ROOM_H
 #define ESSD_NVMEOF_TARGET_MAKE_ROOM_H
 
@@ -19,5 +19,9 @@ MUST_USE bool nvmf_qpair_displace_tcp(struct nvmf_target *target,
 /** Whether that may end one for any host. */
 bool nvmf_qpair_may_displace_tcp(const struct nvmf_target *target,
                                  const struct nvmf_transport *transport);
+
+/** Whether the end of a queue pair lets another one be reserved.  That of one
+ * which has borrowed a promised queue may not, because the promise stays. */
+bool nvmf_qpair_makes_room(const struct nvmf_target *target, uint16_t qpair);
 
 #endif

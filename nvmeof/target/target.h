@@ -476,14 +476,9 @@ MUST_USE bool nvmf_qpair_displace(struct nvmf_target *target,
                                   const struct nvmf_qpair_params *params,
                                   uint64_t now_us, uint16_t *qpair);
 
-/** Whether the end of a queue pair lets another one be reserved.  That of one
- * which has borrowed a promised queue may not, because the promise stays. */
-bool nvmf_qpair_makes_room(const struct nvmf_target *target, uint16_t qpair);
-
 /**
- * The same as nvmf_qpair_displace(), before nvmf_qpair_reserve(): only
- * NVMF_UNPROVEN_ADDRESSES addresses may have such queue pairs.  Call it until
- * it returns false.
+ * The same, before nvmf_qpair_reserve(): only NVMF_UNPROVEN_ADDRESSES addresses
+ * may have such queue pairs.  Call it until it returns false.
  *
  * @param address  16 bytes, zero before the first call: the address that loses
  *                 its queue pairs, for the next call
