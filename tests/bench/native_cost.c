@@ -16,10 +16,10 @@
  * with blocks of 512 or 4096 bytes and protection information, which the drive
  * makes and checks.  "tcp-", "tcp-digests-" and "tcp-tls-" are for NVMe/TCP and
  * a block medium, with commands of 4096 bytes of one host; its queue of 64
- * entries has 63 of them.  "iwarp-" is for iWARP with CRC, the same medium and host, and
- * all lengths.  "aoe-" is for a drive that serves its namespace by AoE as well,
- * to nobody.  In a workload whose name ends with "paths", the controllers
- * belong to one host.
+ * entries has 63 of them.  "iwarp-" is for iWARP with CRC, the same medium and
+ * host, and all lengths.  "aoe-" is for a drive that serves its namespace by
+ * AoE as well, to nobody.  In a workload whose name ends with "paths", the
+ * controllers belong to one host.
  *
  * tools/count_instructions.py runs it (docs/performance.md).
  */
