@@ -159,6 +159,12 @@ void essd_sysctl_end_power(void)
     abort();
 }
 
+static void drop_key_line(EssdSysctlState *s)
+{
+    memset(s->key_line, 0, sizeof(s->key_line));
+    s->key_line_len = 0;
+}
+
 /*
  * Lines are written whole: several drives may append to one file.  What is too
  * long is dropped up to its end.
@@ -175,8 +181,7 @@ static void put_key_log(EssdSysctlState *s, char byte)
         qemu_chr_fe_write_all(&s->key_log, (const uint8_t *)s->key_line,
                               s->key_line_len);
     }
-    memset(s->key_line, 0, sizeof(s->key_line));
-    s->key_line_len = 0;
+    drop_key_line(s);
 }
 
 static void essd_sysctl_write(void *opaque, hwaddr offset, uint64_t value,
@@ -316,8 +321,7 @@ static void essd_sysctl_reset_enter(Object *obj, ResetType type)
     s->watchdog_pending = false;
     s->boot_status = 0;
     memset(s->hart_entry, 0, sizeof(s->hart_entry));
-    memset(s->key_line, 0, sizeof(s->key_line));
-    s->key_line_len = 0;
+    drop_key_line(s);
     trace_essd_sysctl_reset(cause_name[s->cause], s->straps);
 }
 
@@ -337,6 +341,7 @@ static int essd_sysctl_post_load(void *opaque, int version_id)
 {
     EssdSysctlState *s = ESSD_SYSCTL(opaque);
 
+    drop_key_line(s); /* no state has it: it is not the loaded firmware's */
     return s->cause < ARRAY_SIZE(cause_name) &&
                    s->next_cause < ARRAY_SIZE(cause_name)
                ? 0

@@ -4,14 +4,16 @@
 There is no firmware: the tests access the registers over qtest.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from test_i2c import load, save
 from test_port_media import Machine, medium, qemu  # noqa: F401
 
 KEY_LOG, KEY_LOG_OUT = 0x10001050, 0x10001054       # registers of hw-model/regs/sysctl.h
 LONGEST = 256       # bytes of a line
+Start = Callable[..., Machine]
 
 
 @pytest.fixture
@@ -20,13 +22,24 @@ def log(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def machine(qemu: Path, tmp_path: Path, medium: Path,       # noqa: F811
-            log: Path) -> Iterator[Machine]:
-    one = Machine(qemu, tmp_path / "machine", medium,
-                  "-chardev", f"file,id=keys,path={log},append=on",
-                  "-global", "essd-sysctl.key-log=keys")
-    yield one
-    one.end()
+def start(qemu: Path, tmp_path: Path, medium: Path,         # noqa: F811
+          log: Path) -> Iterator[Start]:
+    machines: list[Machine] = []
+
+    def start_one(*options: str) -> Machine:
+        machines.append(Machine(qemu, tmp_path / f"machine{len(machines)}", medium,
+                                "-chardev", f"file,id=keys,path={log},append=on",
+                                "-global", "essd-sysctl.key-log=keys", *options))
+        return machines[-1]
+
+    yield start_one
+    for machine in machines:
+        machine.end()
+
+
+@pytest.fixture
+def machine(start: Start) -> Machine:
+    return start()
 
 
 def put(machine: Machine, text: bytes) -> None:
@@ -46,6 +59,16 @@ def test_lines_come_whole(machine: Machine, log: Path) -> None:
         one["event"] == "RESET" for one in machine.events), "the reset")
     put(machine, b"third\n")
     assert log.read_bytes() == b"earlier\nLABEL 00 11\nthird\n"
+
+
+def test_a_load_drops_what_was_written_before_it(start: Start, log: Path,
+                                                 tmp_path: Path) -> None:
+    save(start(), tmp_path / "state")
+    machine = start("-incoming", "defer")
+    put(machine, b"of another firmware ")
+    load(machine, tmp_path / "state")
+    put(machine, b"LABEL 00 11\n")
+    assert log.read_bytes() == b"LABEL 00 11\n"
 
 
 def test_a_line_that_is_too_long_is_dropped(machine: Machine, log: Path) -> None:
