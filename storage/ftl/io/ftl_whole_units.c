@@ -113,8 +113,12 @@ uint32_t ftl_write_whole_units(struct ftl *ftl, struct ftl_op *op,
         count = find_run(ftl, op, number, MIN(count, room_for_units(ftl)));
         count = ftl_list_pop_all(&ftl->buffer.free_slots[FTL_POOL_HOST], taken,
                                  count);
-        fill_slots(ftl, op, number, taken, count);
-        done += count;
+        /* A write that changes only slots that wait already must not keep the
+         * others in DRAM: the buffer counts as left alone. */
+        if (count != 0) {
+            fill_slots(ftl, op, number, taken, count);
+            done += count;
+        }
     } while (count != 0);
     return done;
 }

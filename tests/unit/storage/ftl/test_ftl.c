@@ -84,6 +84,26 @@ static void test_the_buffer_is_programmed_when_it_is_left_alone(void **state)
     bed_free(bed);
 }
 
+/* A host that rewrites one unit again and again leaves the others alone. */
+static void test_rewrites_of_a_unit_keep_no_other_one_in_the_buffer(
+    void **state)
+{
+    struct bed *bed = bed_new(&small);
+    uint64_t end_us = bed->now_us + 20000;
+
+    (void)state;
+    bed_write(bed, 0, 2 * BED_SECTORS);
+    bed_settle(bed);
+    while (bed->now_us < end_us) {
+        bed->now_us += 500;
+        bed_write(bed, 0, BED_SECTORS);
+        bed_settle(bed);
+    }
+    assert_int_not_equal(bed->programs, 0);
+    bed_check(bed);
+    bed_free(bed);
+}
+
 /* Operations that the dies have not begun. */
 static uint32_t count_queued(const struct bed *bed)
 {
