@@ -24,6 +24,10 @@
 /* How often a stuck superblock is tried again because space is needed. */
 enum { SPACE_RETRIES_MAX = 4 };
 
+/* How often a mount copies the originals once more because a program has failed
+ * beside their copies. */
+enum { COPIES_AGAIN_MAX = 4 };
+
 /*
  * Whether a superblock may be chosen.  Its last rows may still be in flight
  * when it is closed.  Their units are not valid yet, and they would be
@@ -268,8 +272,9 @@ static bool complete_stripe(struct ftl *ftl)
  * stripe of them may have no parity.  Then the mount begins again and copies
  * the originals once more before it erases any of them: otherwise a die that
  * dies next would take the only copy of contents that parity has protected so
- * far, and older contents would count.  Without space for other copies, the
- * originals are erased nevertheless.
+ * far, and older contents would count.  The originals are erased nevertheless
+ * without space for other copies and a superblock to spare, and when this was
+ * done a few times: the next program might fail, too.
  */
 static bool must_copy_again(const struct ftl *ftl)
 {
@@ -285,7 +290,8 @@ static bool must_copy_again(const struct ftl *ftl)
         has_failed |=
             ftl->superblocks[i].is_own && ftl->superblocks[i].has_failed_row;
     }
-    return has_failed && ftl->free_superblocks >= own;
+    return has_failed && ftl->free_superblocks > own &&
+           ftl->mount.copied_again < COPIES_AGAIN_MAX;
 }
 
 /* The victim has been read to its end. */
@@ -321,6 +327,7 @@ static bool finish_victim(struct ftl *ftl)
             return complete_stripe(ftl);
         }
         if (must_copy_again(ftl)) {
+            ftl->mount.copied_again++;
             ftl->mount.is_in_vain = true;
             return true;
         }

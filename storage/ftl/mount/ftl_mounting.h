@@ -58,6 +58,8 @@ struct ftl_mount {
     bool has_doubted; /* of two copies that the scan has compared, one or both
                        * may be half erased, or cannot be read */
     bool prefers_originals; /* to half erased superblocks' copies, for space */
+    uint8_t copied_again;   /* how often it has begun again because of failed
+                             * rows beside its copies */
     uint64_t settle_row;    /* SETTLE: rows with larger numbers may be torn */
     uint64_t *versions;     /* of each entry of the map, and attempts */
     uint64_t *row_numbers;  /* of each row */

@@ -292,3 +292,56 @@ static void test_a_stripe_is_complete_when_all_its_rows_are_on_flash(
         bed_free(bed);
     }
 }
+
+/* ---- Programs that fail again and again beside the copies of a mount. */
+
+/* Mount while each third program fails. @return how often the mount has begun
+ * again before it erased originals */
+static unsigned int mount_with_failures(struct bed *bed)
+{
+    uint64_t end = bed->events + 100000, seen = 0;
+    unsigned int passes = 0;
+    uint8_t phase;
+
+    bed_start_mount(bed);
+    while (ftl_state(bed->ftl) == FTL_MOUNTING) {
+        phase = bed->ftl->mount.phase;
+        if (bed->programs >= seen + 3) {
+            seen = bed->programs;
+            bed->program_errors = 1;
+        }
+        if (!bed_step(bed)) {
+            bed->now_us = MAX(bed->now_us + 1, bed->deadline_us);
+        }
+        passes += phase == FTL_MOUNT_CLEAR &&
+                  bed->ftl->mount.phase == FTL_MOUNT_PROBE;
+        assert_true(bed->events < end);
+    }
+    bed->program_errors = 0;
+    return passes;
+}
+
+static void test_a_mount_copies_again_a_few_times_only(void **state)
+{
+    struct bed_config config = small;
+    unsigned int passes = 0;
+
+    (void)state;
+    config.geometry.blocks = 60;
+    for (uint64_t seed = 1; seed < 6; seed++) {
+        struct bed *bed = bed_new_seeded(&config, seed), *cut;
+
+        write_units(bed, 0, 100);
+        bed_flush(bed);
+        write_units(bed, 0, 30);
+        cut = bed_cut(bed, seed);
+        passes = MAX(passes, mount_with_failures(cut));
+        assert_int_equal(ftl_state(cut->ftl), FTL_READY);
+        assert_false(ftl_is_read_only(cut->ftl));
+        bed_settle(cut);
+        bed_check(cut);
+        bed_free(cut);
+        bed_free(bed);
+    }
+    assert_int_equal(passes, 4);
+}
