@@ -17,7 +17,7 @@
 void config_flash_read(const struct flash *flash, struct log *log,
                        struct config *config);
 
-/** Make both copies say what is in force, and log that.
+/** If the copies differ, write the one in force over the other, and log it.
  * @see store_repair_config() */
 void config_flash_repair(const struct flash *flash, struct log *log);
 

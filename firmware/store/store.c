@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/store/store.h"
 
+#include <string.h>
+
 #include "firmware/store/flash_layout.h"
 
 bool store_read_identity(const struct flash *flash, struct identity *identity)
@@ -89,11 +91,30 @@ bool store_read_config(const struct flash *flash, store_judge *judge, void *ctx,
     return true;
 }
 
+static bool flash_holds(const struct flash *flash, uint32_t addr,
+                        const uint8_t *buf, size_t len)
+{
+    uint8_t found[FLASH_PAGE_BYTES];
+
+    for (size_t at = 0; at < len; at += sizeof(found)) {
+        size_t n = MIN(len - at, sizeof(found));
+
+        flash_read(flash, addr + (uint32_t)at, found, n);
+        if (memcmp(found, buf + at, n) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* @return false also when the flash has taken wrong bits: then the other copy
+ *         must stay, because it is the only good one */
 static bool write_config_copy(const struct flash *flash, int i,
                               const uint8_t *buf, size_t len)
 {
     return flash_erase_sector(flash, config_addr[i]) &&
-           flash_program(flash, config_addr[i], buf, len);
+           flash_program(flash, config_addr[i], buf, len) &&
+           flash_holds(flash, config_addr[i], buf, len);
 }
 
 enum store_saved store_write_config(const struct flash *flash,

@@ -32,17 +32,19 @@ MUST_USE bool store_read_config(const struct flash *flash, store_judge *judge,
                                 void *ctx, struct config *config);
 
 enum store_saved {
-    STORE_SAVED,      /* both copies hold it */
-    STORE_SAVED_ONCE, /* it is in force, but the flash refused the other copy */
+    STORE_SAVED,       /* both copies hold it */
+    STORE_SAVED_ONCE,  /* it is in force, but the flash did not take the other
+                        * copy */
     STORE_SAVE_FAILED, /* the old configuration stays in force */
 };
 
 /**
  * Write `config` over the copy that is not in force, and then over the other
  * one, so that a damaged copy never brings the old configuration back.  Its
- * sequence becomes one more than the higher sequence of both copies.  After a
- * power cut during the write, either the old or the new configuration is in
- * force.
+ * sequence becomes one more than the higher sequence of both copies.  The first
+ * copy is read back before the other one is erased, so that after a power cut
+ * either the old or the new configuration is in force, also if the flash has
+ * taken wrong bits.
  *
  * @param judge  as in store_read_config(); a copy that it refuses is
  *   overwritten
@@ -52,7 +54,7 @@ MUST_USE enum store_saved store_write_config(const struct flash *flash,
                                              struct config *config);
 
 enum store_repair {
-    STORE_REPAIR_NONE, /* both copies say the same */
+    STORE_REPAIR_NONE, /* nothing was written */
     STORE_REPAIR_DONE, /* the other copy was damaged, older, or missing, and
                         * was written again */
     STORE_REPAIR_FAILED,

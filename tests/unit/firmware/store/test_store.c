@@ -18,11 +18,13 @@
 
 #define PART_BYTES 0x30000u
 #define NEVER      SIZE_MAX
+#define STUCK_BIT  0x04 /* which the first byte of a configuration has set */
 
 struct part {
     struct flash flash;
     size_t bytes_left; /* bytes written until the power fails */
     bool is_broken;
+    uint32_t stuck_addr; /* a bit of this byte stays 0; 0: of none */
     uint8_t data[PART_BYTES];
 };
 
@@ -69,6 +71,9 @@ bool flash_program(const struct flash *flash, uint32_t addr, const void *data,
             return false;
         }
         part.data[addr + i] &= from[i];
+        if (addr + i == part.stuck_addr) {
+            part.data[addr + i] &= (uint8_t)~STUCK_BIT;
+        }
     }
     return true;
 }
@@ -79,6 +84,7 @@ static int blank_part(void **state)
     memset(part.data, 0xff, sizeof(part.data));
     part.bytes_left = NEVER;
     part.is_broken = false;
+    part.stuck_addr = 0;
     return 0;
 }
 
@@ -295,6 +301,47 @@ static void test_config_is_old_or_new_whenever_power_fails(void **state)
         assert_true(write_config(&new));
         expect_config(&new);
     }
+}
+
+/*
+ * The copy that is written first takes a wrong bit, and the power fails after
+ * each possible byte of the change: the old configuration stays in force.
+ */
+static void test_a_copy_with_wrong_bits_does_not_cost_the_other(void **state)
+{
+    static uint8_t before[PART_BYTES];
+    struct config old, new;
+
+    (void)state;
+    make_configs(&old, &new);
+    assert_true(write_config(&old));
+    memcpy(before, part.data, sizeof(before));
+    for (size_t cut = 1; cut <= 2 * (FLASH_SECTOR_BYTES + CONFIG_LEN); cut++) {
+        memcpy(part.data, before, sizeof(before));
+        part.stuck_addr = FLASH_CONFIG_B_ADDR;
+        part.bytes_left = cut;
+        assert_int_equal(store_write_config(&part.flash, NULL, NULL, &new),
+                         STORE_SAVE_FAILED);
+        part.bytes_left = NEVER;
+        expect_config(&old);
+        assert_int_equal(repair_config(), STORE_REPAIR_FAILED);
+        expect_config(&old);
+        part.stuck_addr = 0;
+        assert_int_equal(repair_config(), STORE_REPAIR_DONE);
+    }
+}
+
+static void test_a_second_copy_with_wrong_bits_is_reported(void **state)
+{
+    struct config old, new;
+
+    (void)state;
+    make_configs(&old, &new);
+    assert_true(write_config(&old));
+    part.stuck_addr = FLASH_CONFIG_A_ADDR;
+    assert_int_equal(store_write_config(&part.flash, NULL, NULL, &new),
+                     STORE_SAVED_ONCE);
+    expect_config(&new);
 }
 
 /* The setting that a change has taken back may have let hosts in. */
