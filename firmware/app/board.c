@@ -192,6 +192,7 @@ static void kick_watchdog(void *ctx)
 static void read_flash(struct board *board)
 {
     uint32_t fresh = (uint32_t)sysctl_random64(&board->sysctl) >> 1;
+    uint8_t straps = gpio_read_all(&board->straps_gpio);
 
     if (!flash_init(&board->flash, &board->spi, &board->gpio,
                     SOC_GPIO_FLASH_SELECT)) {
@@ -230,9 +231,9 @@ static void read_flash(struct board *board)
     read_telemetry(board);
     read_hosts(board);
     config_flash_read(&board->flash, &board->log, &board->saved_config);
-    config_flash_repair(&board->flash, &board->log);
+    config_flash_repair(&board->flash, &board->log, straps);
     board->config = board->saved_config;
-    settings_apply_straps(&board->config, gpio_read_all(&board->straps_gpio));
+    settings_apply_straps(&board->config, straps);
     board->has_identity = store_read_identity(&board->flash, &board->identity);
     if (!board->has_identity) {
         log_line(&board->log,

@@ -2,6 +2,7 @@
 #include "firmware/settings/config_flash.h"
 
 #include "firmware/settings/config_check.h"
+#include "firmware/settings/settings.h"
 
 /* Log only the first mistake that config_check() reports. */
 static void keep_first(void *ctx, const char *text)
@@ -39,18 +40,24 @@ void config_flash_read(const struct flash *flash, struct log *log,
     }
 }
 
-void config_flash_repair(const struct flash *flash, struct log *log)
+void config_flash_repair(const struct flash *flash, struct log *log,
+                         uint8_t straps)
 {
     static const char *const repairs[] = {
         [STORE_REPAIR_DONE] =
             "drive: a copy of the configuration in flash was damaged, missing "
-            "or older, and was written again; the configuration is complete",
+            "or older, and was written again; if it was damaged, it may have "
+            "held a later change: check the settings",
         [STORE_REPAIR_FAILED] =
             "drive: writing a copy of the configuration in flash again failed; "
             "the configuration in force is complete",
     };
-    enum store_repair repair = store_repair_config(flash, is_sound, NULL);
+    enum store_repair repair;
 
+    if (straps & STRAPS_LOCKED) {
+        return;
+    }
+    repair = store_repair_config(flash, is_sound, NULL);
     if (repair != STORE_REPAIR_NONE) {
         log_line(log, "%s", repairs[repair]);
     }
@@ -65,7 +72,7 @@ bool config_flash_write(const struct flash *flash, struct log *log,
     if (saved == STORE_SAVED_ONCE) {
         log_line(log,
                  "drive: configuration %u is in force, but only one copy in "
-                 "flash holds it; save it again",
+                 "flash holds it; the next start writes the other one again",
                  copy.sequence);
     }
     return saved != STORE_SAVE_FAILED;

@@ -18,8 +18,11 @@ void config_flash_read(const struct flash *flash, struct log *log,
                        struct config *config);
 
 /** If the copies differ, write the one in force over the other, and log it.
+ * @param straps  the level of the strap pins: with STRAPS_LOCKED nothing is
+ *   written
  * @see store_repair_config() */
-void config_flash_repair(const struct flash *flash, struct log *log);
+void config_flash_repair(const struct flash *flash, struct log *log,
+                         uint8_t straps);
 
 /** Write both copies.  @see store_write_config()
  * @return false when the old configuration stays in force */

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "firmware/settings/config_flash.h"
+#include "firmware/settings/settings.h"
 #include "firmware/hal/time.h"
 #include "firmware/store/flash_layout.h"
 #include "tests/test_fixture.h"
@@ -246,7 +247,7 @@ static void test_a_refused_newer_copy_is_not_repaired(void **state)
     set_mapped_ipv4(&bad);
     put_config(FLASH_CONFIG_A_ADDR, 7, &bad);
     put_config(FLASH_CONFIG_B_ADDR, 6, &fine);
-    config_flash_repair(&flash, &board_log);
+    config_flash_repair(&flash, &board_log, 0);
     boot_from_flash(&read, &lines);
     assert_int_equal(lines, 1);
     assert_int_equal(read.sequence, 6);
@@ -263,11 +264,32 @@ static void test_a_copy_that_is_written_again_is_logged(void **state)
     part[FLASH_CONFIG_A_ADDR + 50] ^= 1;
     boot_from_flash(&read, &lines);
     assert_int_equal(lines, 0);
-    config_flash_repair(&flash, &board_log);
-    assert_non_null(strstr(board_log.ring, "was written again"));
+    config_flash_repair(&flash, &board_log, 0);
+    assert_non_null(strstr(board_log.ring, "was written again; if it was "
+                                           "damaged, it may have held a later "
+                                           "change: check the settings"));
     boot_from_flash(&read, &lines);
-    config_flash_repair(&flash, &board_log);
+    config_flash_repair(&flash, &board_log, 0);
     assert_int_equal(board_log.head, 0);
+}
+
+static void test_a_locked_configuration_is_not_repaired(void **state)
+{
+    static uint8_t before[PART_BYTES];
+    struct config fine, read;
+    unsigned int lines;
+
+    (void)state;
+    make_good_config(&fine);
+    assert_true(config_flash_write(&flash, &board_log, &fine));
+    part[FLASH_CONFIG_A_ADDR + 50] ^= 1;
+    memcpy(before, part, sizeof(before));
+    boot_from_flash(&read, &lines);
+    config_flash_repair(&flash, &board_log, STRAPS_LOCKED | STRAPS_10G);
+    assert_memory_equal(part, before, sizeof(before));
+    assert_int_equal(board_log.head, 0);
+    config_flash_repair(&flash, &board_log, (uint8_t)~STRAPS_LOCKED);
+    assert_memory_not_equal(part, before, sizeof(before));
 }
 
 TEST_FIXTURE(blank_part, NULL)
