@@ -10,7 +10,6 @@
 #include "firmware/net/drive_net.h"
 #include "nvmeof/target/target.h"
 
-/* Treat as opaque, except for the last three fields. */
 /* The TSAS of RoCEv2 with the RDMA CM (struct nvme_tsas). */
 #define ADDRESSES_ROCEV2                                                       \
     {RDMA_QPTYPE_RC, RDMA_PRTYPE_ROCEV2, RDMA_CMS_RDMA_CM, 0}
@@ -23,6 +22,7 @@ enum addresses_tls {
     ADDRESSES_TLS_REQUIRED,
 };
 
+/* Treat as opaque, except for the last three fields. */
 struct addresses {
     struct log *log;
     const struct drive_net *net;

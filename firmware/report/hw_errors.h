@@ -47,7 +47,7 @@ struct hw_error_events {
 
 struct hw_errors_config {
     struct log *log;
-    /* Which hw_errors_start() starts. */
+    /* The log of hardware errors; hw_errors_start() starts it. */
     struct hw_log *hw_log;
     /* Of the SPI flash; NULL: it has none. */
     const struct flash_failures *flash_failures;

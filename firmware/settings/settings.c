@@ -73,9 +73,9 @@ static bool is_saved_already(const struct settings *settings,
 }
 
 /*
- * Each write erases a sector, which the flash endures a limited number of
- * times: see SETTINGS_WRITES_FREE.  The sequence number is the number of writes
- * so far.
+ * Each change erases the sectors of both copies, which the flash endures a
+ * limited number of times: see SETTINGS_WRITES_FREE.  The sequence number is
+ * the number of writes so far.
  */
 static bool is_too_often(struct settings *settings, uint32_t host)
 {

@@ -110,8 +110,9 @@ static uint32_t copy_addr(const struct area *area, uint32_t ring,
            (sequence - 1) % area->copies * area->copy_bytes;
 }
 
-/* Whether a header was written completely, also if one of its bits has flipped
- * since: a write that was not finished has left the last byte erased. */
+/* Whether a header was written completely.  The magic's last byte is programmed
+ * last, so a header whose last byte is erased was not finished.  One flipped
+ * bit in the magic does not make a header unfinished. */
 static bool has_magic(const struct area *area, const uint8_t *magic)
 {
     size_t equal = 0;

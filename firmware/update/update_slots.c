@@ -196,11 +196,20 @@ static void read_record(struct update_slots *slots)
     case AREA_EMPTY:
         break;
     }
-    if (slot_record_repair(config->flash, &slots->sequence) ==
-        AREA_REPAIR_DAMAGE) {
+    switch (slot_record_repair(config->flash, &slots->sequence)) {
+    case AREA_REPAIR_DAMAGE:
         log_line(config->log,
                  "firmware: a copy of the state of the slots in flash was "
                  "damaged, and was written again; the state is complete");
+        break;
+    case AREA_REPAIR_FAILED:
+        log_line(config->log,
+                 "firmware: writing a copy of the state of the slots in flash "
+                 "again failed; the state in force is complete");
+        break;
+    case AREA_REPAIR_NONE:
+    case AREA_REPAIR_FINISHED:
+        break;
     }
 }
 

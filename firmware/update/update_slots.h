@@ -43,7 +43,8 @@ struct update_slots {
     bool is_replaced;  /* the running image is no longer in its slot */
     uint32_t erased;   /* number of the next record, if a sector was erased for
                         * it; 0: none was */
-    uint32_t erased_rings; /* in so many rings */
+    uint32_t erased_rings; /* number of rings in which the place of record
+                            * `erased` was erased */
 };
 
 /* Whether a slot can be written now. */
@@ -83,12 +84,11 @@ uint64_t update_slots_records_left(const struct update_slots *slots,
 uint32_t update_slots_records_of(const struct update_slots *slots, uint8_t slot,
                                  bool stores, bool activates);
 
-/** The sector of the next record, of which each ring has one.  If the caller
- * has erased them, and has said so with update_slots_note_erased() after each,
- * nobody waits for their erasure later. */
+/** The next sector to erase for the next record.  Erase it, call
+ * update_slots_note_erased(), and repeat until update_slots_is_erased(); then
+ * writing the record erases nothing. */
 uint32_t update_slots_next_addr(const struct update_slots *slots);
 void update_slots_note_erased(struct update_slots *slots);
-/** Whether that is so. */
 bool update_slots_is_erased(const struct update_slots *slots);
 
 /** Record that the running image has passed its trial.  @return false when the

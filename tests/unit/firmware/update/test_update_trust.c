@@ -675,6 +675,22 @@ static void test_a_repair_of_the_record_may_be_cut(void **state)
     }
 }
 
+static void test_a_repair_that_the_flash_refuses_is_reported(void **state)
+{
+    (void)state;
+    pass_at_last_start();
+    damage_record(true, false, 30);
+    bed.ram.limit = bed.ram.written;
+    bed_restart(&bed);
+    bed.ram.limit = UINT64_MAX;
+    expect_running("safe");
+    assert_false(updater_is_on_trial(&bed.updater));
+    log_flush(&bed.log);
+    assert_true(bed_has_logged(&bed, "writing a copy of the state of the slots "
+                                     "in flash again failed; the state in "
+                                     "force is complete"));
+}
+
 /* An ended trial is repeated, which the boot ROM says. */
 static void test_two_damaged_records_are_reported(void **state)
 {
