@@ -162,6 +162,28 @@ def test_a_damaged_record_of_a_passed_trial_does_not_lower_the_floor(records, at
     assert flash.slot_record.security == flash.security_floor == 3
 
 
+@pytest.mark.parametrize("records", [1, 2, 32, 33, 40])
+@pytest.mark.parametrize("head", [0, 1, fl.AREA_HEADER_LEN - 1])
+def test_an_unfinished_record_does_not_raise_the_floor(records, head):
+    flash = fl.FlashImage()
+    flash.set_image("A", fl.Image(b"\0" * 100, "v1", 1, security=3))
+    for _ in range(records):
+        flash.slot_record = fl.SlotRecord(chosen=1, previous=2, trial=True, unproven=1)
+    addr = fl.LAYOUT["FLASH_SLOT_RECORD_ADDR"] + (records - 1) % 32 * fl.SECTOR
+    whole = bytes(flash.data[addr:addr + fl.SECTOR])
+    for ring in fl.SLOT_RECORD_RINGS:       # The firmware has erased both places before.
+        flash.write(fl.LAYOUT[ring] + records % 32 * fl.SECTOR, b"\xff")
+    place = fl.LAYOUT["FLASH_SLOT_RECORD_ADDR"] + records % 32 * fl.SECTOR
+    # The power has failed: the body is there, and so much of the header.
+    written = whole[:head] + b"\xff" * (fl.AREA_HEADER_LEN - head)
+    flash.write(place, written + whole[fl.AREA_HEADER_LEN:])
+    assert flash.slot_record.trial
+    assert flash.security_floor == 0
+    flash.data[place:place + fl.AREA_HEADER_LEN] = whole[:fl.AREA_HEADER_LEN]
+    flash.data[place] ^= 4
+    assert flash.security_floor == 3        # The header is complete, and damaged.
+
+
 @pytest.mark.parametrize("port, why", [
     (config_block.Port(mtu=1279), "MTU"), (config_block.Port(mtu=9001), "MTU"),
     (config_block.Port(vlan=4095), "VLAN"), (config_block.Port(priority=8), "priority"),

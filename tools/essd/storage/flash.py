@@ -156,6 +156,16 @@ class SlotRecord:
                    bool(unreported), bool(flags & 1), unproven, stores, security)
 
 
+def _has_magic(head: bytes) -> bool:
+    """Whether a record's header was written completely.
+
+    The magic's last byte is programmed last.  One flipped bit of it changes nothing.
+    """
+    magic = head[-len(SLOT_RECORD_MAGIC):]
+    equal = sum(a == b for a, b in zip(magic, SLOT_RECORD_MAGIC, strict=True))
+    return equal >= len(magic) - 1 and magic[-1] != 0xff
+
+
 class FlashImage:
     """The content of the whole flash chip, in memory."""
 
@@ -331,14 +341,14 @@ class FlashImage:
     def _has_lost_record(self) -> bool:
         """Whether a record was written after the newest intact one, and is damaged.
 
-        While one is written, one of the rings still has the record that was in its
-        place, except the mirror of a drive whose firmware did not know of it.
+        An unfinished write has no magic, as in firmware/store/area.c, or one of the rings
+        still has the record that was in its place.
         """
         copies = LAYOUT["FLASH_SLOT_RECORD_COPIES"]
         newest = max(self._slot_records(), default=0)
         addr = LAYOUT["FLASH_SLOT_RECORD_ADDR"] + newest % copies * SECTOR
-        place = self.data[addr:addr + AREA_HEADER_LEN + struct.calcsize(SLOT_RECORD)]
-        return place != b"\xff" * len(place) and newest + 1 - copies not in self._slot_records()
+        return _has_magic(self.data[addr:addr + AREA_HEADER_LEN]) and \
+            newest + 1 - copies not in self._slot_records()
 
     @property
     def slot_record(self) -> SlotRecord | None:
