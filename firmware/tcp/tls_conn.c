@@ -15,11 +15,6 @@ static bool has_room(const struct tls_socket *socket)
     return toe_room(socket->config.toe) > socket->config.commands_left;
 }
 
-static void note_work(struct tls_socket *socket, uint32_t len_bytes)
-{
-    socket->bytes_left -= MIN(len_bytes, socket->bytes_left);
-}
-
 /* ---- Records that are sent. */
 
 static uint8_t *free_slot(const struct tls_conn *conn)
@@ -88,7 +83,7 @@ static unsigned int seal_spans(struct tls_socket *socket, struct tls_conn *conn,
     }
     tls_seal_end(&conn->sends, crypto, TLS_TYPE_DATA, at);
     add_slot(conn, TLS_HEADER_LEN + len + TLS_OVERHEAD);
-    note_work(socket, len);
+    tls_note_work(socket, len);
     return ended;
 }
 
@@ -225,7 +220,7 @@ static bool open_record(struct tls_socket *socket, struct tls_conn *conn,
         to += part;
         left -= part;
     }
-    note_work(socket, inner + RECORD_COST);
+    tls_note_work(socket, inner + RECORD_COST);
     return tls_open_end(&conn->receives, crypto, tag);
 }
 

@@ -14,8 +14,6 @@
 enum {
     ALERT_AT = TLS_TX_SLOTS * TLS_TX_SLOT_LEN - 16, /* in the slots */
     UPDATE_AT = ALERT_AT + 8,
-    UPDATE_COST = TLS_TURN_BYTES / 16, /* bytes that take as long as the keys of
-                                        * a KeyUpdate and of its answer */
 };
 
 _Static_assert(TLS_TX_CONTENT + TLS_HEADER_LEN + TLS_OVERHEAD + 16 <=
@@ -158,7 +156,7 @@ static bool give_key(struct tls_socket *socket, struct tls_conn *conn)
         conn->needs_step = true;
         return false;
     }
-    socket->bytes_left -= MIN((uint32_t)UPDATE_COST, socket->bytes_left);
+    tls_note_work(socket, TLS_KEY_COST);
     conn->key_due = !tls_engine_set_key(socket, conn, true);
     return !conn->key_due;
 }

@@ -38,8 +38,9 @@ enum {
     TLS_MEMORY_BYTES = TLS_CONNS * TLS_CONN_BYTES,
 
     TLS_PATIENCE_US = 5000000, /* for the first byte, a handshake, an end */
-    TLS_TURN_BYTES = 65536,    /* encrypted or decrypted in a turn; see also
-                                * UPDATE_COST of tls_engine.c */
+    TLS_TURN_BYTES = 65536,    /* encrypted or decrypted in a turn */
+    TLS_KEY_COST = TLS_TURN_BYTES / 32, /* bytes that take as long as the next
+                                         * key of one direction */
     TLS_SOCKET_COMMANDS = NVME_SOCKET_COMMANDS,
 };
 
@@ -194,6 +195,12 @@ static inline bool tls_socket_has_work(const struct tls_socket *socket)
 /** When tls_socket_step() is to be called again, if nothing comes. */
 uint64_t tls_socket_deadline(const struct tls_socket *socket);
 
+/** Something was done that takes as long as this many bytes. */
+static inline void tls_note_work(struct tls_socket *socket, uint32_t len_bytes)
+{
+    socket->bytes_left -= MIN(len_bytes, socket->bytes_left);
+}
+
 /* ---- tls_conn.c: records of one connection. */
 
 /** Take records, make records, and do what follows from them.
@@ -224,7 +231,7 @@ MUST_USE bool tls_conn_say_goodbye(struct tls_socket *socket,
 void tls_update_take(struct tls_socket *socket, struct tls_conn *conn,
                      const uint8_t *message, uint32_t len);
 
-/** Answer one.  @return whether anything was done */
+/** Answer one, if the turn has bytes left.  @return whether anything was done */
 bool tls_update_send(struct tls_socket *socket, struct tls_conn *conn);
 
 /* ---- tls_engine.c: connections whose records the engine opens and seals. */

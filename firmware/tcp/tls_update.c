@@ -27,11 +27,13 @@ static void next_key(struct tls_socket *socket, struct tls_conn *conn,
 
     tls_update_secret(crypto, hash, secret);
     if (conn->engine == TLS_ENGINE_NONE) {
+        tls_note_work(socket, TLS_KEY_COST);
         tls_half_init(receives ? &conn->receives : &conn->sends, crypto, hash,
                       secret);
     } else if (receives) {
         conn->key_due = true; /* tls_engine_step() */
     } else {
+        tls_note_work(socket, TLS_KEY_COST);
         /* There is room after tls_engine_say(). */
         (void)tls_engine_set_key(socket, conn, false);
     }
@@ -53,7 +55,7 @@ void tls_update_take(struct tls_socket *socket, struct tls_conn *conn,
 bool tls_update_send(struct tls_socket *socket, struct tls_conn *conn)
 {
     if (conn->state != TLS_CONN_OPEN || !conn->wants_update ||
-        conn->has_goodbye ||
+        conn->has_goodbye || socket->bytes_left == 0 ||
         !tls_conn_say(socket, conn, TLS_TYPE_HANDSHAKE, update,
                       KEY_UPDATE_LEN)) {
         return false;

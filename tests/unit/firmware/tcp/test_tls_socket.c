@@ -908,7 +908,7 @@ static void test_a_key_update_waits_for_room(void **state)
 static void test_a_turn_takes_some_key_updates_only(void **state)
 {
     enum { CONNS = 40, A_TURN = 16 };
-    unsigned int before = 0;
+    unsigned int before = 0, answers_before = 0;
 
     (void)state;
     for (uint32_t i = 0; i < CONNS; i++) {
@@ -919,21 +919,56 @@ static void test_a_turn_takes_some_key_updates_only(void **state)
         peer_updates_key(i);
     }
     for (unsigned int turn = 0; turn < 3; turn++) {
-        unsigned int given = 0;
+        unsigned int given = 0, answers = 0;
 
         assert_true(tls_socket_step(&tls, now_us));
         for (uint32_t i = 0; i < CONNS; i++) {
+            answers += engine[i].sends;
             given += engine[i].keys_asked > 2 && engine[i].keys != 2 &&
                      !tls.conns[tls.conn_of[i]].key_due;
         }
         assert_in_range(given - before, 1, A_TURN);
+        assert_in_range(answers - answers_before, 1, A_TURN);
         before = given;
+        answers_before = answers;
     }
     assert_int_equal(before, CONNS);
+    assert_int_equal(answers_before, CONNS);
     take_turns();
     for (uint32_t i = 0; i < CONNS; i++) {
         assert_int_equal(engine[i].keys, 4);
+        assert_int_equal(engine[i].sends, 1);
     }
+}
+
+/* The same if the firmware opens the records: of a host that sends KeyUpdates
+ * only, a turn takes some. */
+static void test_a_turn_changes_some_keys_of_the_firmware_only(void **state)
+{
+    enum { RECORDS = 100, A_TURN = 32 };
+    static const uint8_t record[TLS_HEADER_LEN + 5 + TLS_OVERHEAD] = {
+        TLS_TYPE_DATA,     3,  3, 0, 5 + TLS_OVERHEAD, 24, 0, 0, 1, 1,
+        TLS_TYPE_HANDSHAKE};
+    const struct tls_conn *conn;
+    uint32_t end;
+
+    (void)state;
+    peer_shakes(0, IS_DONE);
+    conn = &tls.conns[tls.conn_of[0]];
+    for (unsigned int i = 0; i < RECORDS; i++) {
+        peer_sends(0, record, sizeof(record));
+    }
+    end = conn->received;
+    while (conn->read != end) {
+        uint32_t before = conn->read;
+
+        assert_true(tls_socket_step(&tls, now_us));
+        assert_in_range((conn->read - before) / sizeof(record), 1, A_TURN);
+    }
+    take_turns();
+    assert_in_range(engine[0].sends, 1, RECORDS);
+    assert_false(conn->wants_update);
+    assert_int_equal(tls.counters[TLS_COUNT_BAD], 0);
 }
 
 /* Further bytes that the engine has reported come first. */
