@@ -186,10 +186,16 @@ static void skip_bytes(struct tls_conn *conn, uint32_t len)
 }
 
 /* What the peer sent is not allowed.  NVMe/TCP learns that nothing more comes,
- * and closes. */
+ * and closes.  After CLOSE nothing counts: a RST could destroy what the peer
+ * has not read yet. */
 void tls_conn_refuse(struct tls_socket *socket, struct tls_conn *conn,
                      enum tls_alert alert)
 {
+    if (conn->was_closed) {
+        /* It has said all it had to say, and NVMe/TCP limits the time. */
+        conn->has_fin = true;
+        return;
+    }
     socket->counters[TLS_COUNT_BAD]++;
     if (!tls_conn_say_goodbye(socket, conn, alert)) {
         conn->wants_abort = true;

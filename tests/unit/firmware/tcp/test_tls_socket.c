@@ -256,7 +256,9 @@ void nvme_tcp_sent(struct nvme_tcp *tcp, uint16_t conn, bool is_ok)
 void nvme_tcp_finished(struct nvme_tcp *tcp, uint16_t conn)
 {
     tcp->finished[conn]++;
-    (void)tcp->socket.close(tcp->socket.ctx, tcp->ids[conn]);
+    if (engine[tcp->ids[conn]].closes == 0) {
+        (void)tcp->socket.close(tcp->socket.ctx, tcp->ids[conn]);
+    }
 }
 
 void nvme_tcp_closed(struct nvme_tcp *tcp, uint16_t conn)
@@ -842,17 +844,24 @@ static void peer_opens_with_keys(uint32_t tid)
     assert_int_equal(tls.conns[tls.conn_of[tid]].state, TLS_CONN_OPEN);
 }
 
-static void peer_updates_key(uint32_t tid)
+static void engine_reports(uint32_t tid, enum tls_type type,
+                           const uint8_t *message, uint32_t len)
 {
-    const uint8_t message[8] = {24, 0, 0, 1, 1}; /* and wants ours */
     const struct toe_entry entry = {.kind = TOE_KIND_RECORD,
                                     .status = TOE_OK,
                                     .tid = tid,
-                                    .value = 5,
-                                    .port = TLS_TYPE_HANDSHAKE,
+                                    .value = len,
+                                    .port = (uint16_t)type,
                                     .cookie = get_le64(message)};
 
     assert_true(tls_socket_take(&tls, &entry));
+}
+
+static void peer_updates_key(uint32_t tid)
+{
+    const uint8_t message[8] = {24, 0, 0, 1, 1}; /* and wants ours */
+
+    engine_reports(tid, TLS_TYPE_HANDSHAKE, message, 5);
 }
 
 static void test_an_engine_without_enough_keys_gets_none(void **state)
@@ -947,7 +956,7 @@ static void test_a_turn_changes_some_keys_of_the_firmware_only(void **state)
 {
     enum { RECORDS = 100, A_TURN = 32 };
     static const uint8_t record[TLS_HEADER_LEN + 5 + TLS_OVERHEAD] = {
-        TLS_TYPE_DATA,     3,  3, 0, 5 + TLS_OVERHEAD, 24, 0, 0, 1, 1,
+        TLS_TYPE_DATA,     3, 3, 0, 5 + TLS_OVERHEAD, 24, 0, 0, 1, 1,
         TLS_TYPE_HANDSHAKE};
     const struct tls_conn *conn;
     uint32_t end;
@@ -968,6 +977,34 @@ static void test_a_turn_changes_some_keys_of_the_firmware_only(void **state)
     take_turns();
     assert_in_range(engine[0].sends, 1, RECORDS);
     assert_false(conn->wants_update);
+    assert_int_equal(tls.counters[TLS_COUNT_BAD], 0);
+}
+
+/* The drive closes: its peer has yet to read what it has said last. */
+static void test_a_wrong_record_after_close_is_no_reason_for_a_rst(void **state)
+{
+    enum { CONNS = 3 };
+    const uint8_t update[8] = {24, 0, 0, 1, 2}, nothing[8] = {0};
+    const struct toe_entry wrong = {.kind = TOE_KIND_RECORD,
+                                    .status = TOE_BAD_RECORD,
+                                    .tid = 0,
+                                    .value = TLS_ALERT_BAD_MAC};
+
+    (void)state;
+    for (uint32_t tid = 0; tid < CONNS; tid++) {
+        peer_opens_with_keys(tid);
+        assert_true(nvme->socket.close(nvme->socket.ctx, tid));
+        assert_int_equal(engine[tid].closes, 1);
+    }
+    assert_true(tls_socket_take(&tls, &wrong));
+    engine_reports(1, TLS_TYPE_HANDSHAKE, update, 5);
+    engine_reports(2, TLS_TYPE_ALERT, nothing, 0);
+    take_turns();
+    for (uint32_t tid = 0; tid < CONNS; tid++) {
+        assert_int_equal(engine[tid].aborts, 0);
+        assert_int_equal(engine[tid].sends, 1); /* close_notify */
+        assert_int_equal(nvme->finished[tid], 1);
+    }
     assert_int_equal(tls.counters[TLS_COUNT_BAD], 0);
 }
 
