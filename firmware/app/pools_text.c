@@ -114,7 +114,9 @@ static void tcp_text(const struct pools_sink *sink,
         tell_pool(sink, "nvme-tcp-slots", nvme.slots, NVME_TCP_POOL_SLOTS);
     }
     if (tcp->tls != NULL) {
-        tell_pool(sink, "nvme-tls-connections", tcp->tls->open_count,
+        /* Those that are being ended count, too: others have their places. */
+        tell_pool(sink, "nvme-tls-connections",
+                  MIN(tcp->tls->open_count, (uint32_t)TLS_OPEN_MAX),
                   TLS_OPEN_MAX);
     }
 }

@@ -66,8 +66,8 @@ bool tls_engine_set_key(struct tls_socket *socket, struct tls_conn *conn,
     return judge_key(socket, conn, status);
 }
 
-/* Whether the engine has room for the keys of another connection: one that had
- * to make room has them until it has ended. */
+/* Whether the engine has a free context.  A connection that was displaced keeps
+ * its context until its ENDED. */
 static bool has_context(const struct tls_socket *socket)
 {
     unsigned int used = 0;

@@ -231,7 +231,8 @@ MUST_USE bool tls_conn_say_goodbye(struct tls_socket *socket,
 void tls_update_take(struct tls_socket *socket, struct tls_conn *conn,
                      const uint8_t *message, uint32_t len);
 
-/** Answer one, if the turn has bytes left.  @return whether anything was done */
+/** Answer one, if the turn has bytes left.
+ * @return whether anything was done */
 bool tls_update_send(struct tls_socket *socket, struct tls_conn *conn);
 
 /* ---- tls_engine.c: connections whose records the engine opens and seals. */

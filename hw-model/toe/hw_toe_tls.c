@@ -16,7 +16,8 @@
 /* A record with data has as much content, or all that is left of its SEND. */
 enum { CONTENT_MIN = 4096 };
 
-/* Of a ring: a record that is not complete leaves room for a capsule. */
+/* The smallest ring: the longest record, of which bytes are missing, and a
+ * capsule before it (data and header: less than twice TOE_CAPSULE_MAX). */
 enum { RECORD_RING_MIN = 1 << TOE_RECORD_RING_LOG2_MIN };
 
 _Static_assert((int)RECORD_RING_MIN >= (int)RECORD_HEADER_LEN +

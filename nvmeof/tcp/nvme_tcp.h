@@ -153,8 +153,9 @@ uint16_t nvme_tcp_asked(struct nvme_tcp *tcp, uint32_t id,
                         const struct nvme_tcp_peer *peer);
 void nvme_tcp_established(struct nvme_tcp *tcp, uint16_t conn);
 
-/** Whether there is a place behind TLS, or a host has one that has proven no
- * identity: nvme_tcp_established() may find room. */
+/** Whether a handshake is worth its cost: a place behind TLS is free, or is one
+ * of a connection that may have to make room.  nvme_tcp_established() decides,
+ * and may still refuse. */
 bool nvme_tcp_has_room_behind_tls(struct nvme_tcp *tcp);
 
 /** This many more bytes are in the ring. */

@@ -28,8 +28,9 @@ static bool is_full(const struct nvme_tcp *tcp,
 
 /* @return the connection that began to end first, of those whose FIN is ordered
  * and whose peers have not closed; or NULL.  A plain one's peer has all bytes;
- * behind TLS, the last ones may be under way, since records count as sent.
- * That is still better than to take a connection that is in use. */
+ * behind TLS the last bytes may still be under way, because a record counts as
+ * sent once it is sealed.  To lose them is better than to end a connection that
+ * is in use. */
 static struct nvme_tcp_queue *find_closing(
     struct nvme_tcp *tcp, const struct nvmf_transport *transport)
 {

@@ -17,8 +17,8 @@ struct tls_key_log {
     void *ctx;
 };
 
-/** If a key log is kept, add the secrets of a handshake to it, which waits for
- * the client's Finished. */
+/** If a key log is kept, add the secrets of a handshake that waits for the
+ * client's Finished. */
 void tls_key_log_add(const struct tls_key_log *log,
                      const struct tls_server *server);
 

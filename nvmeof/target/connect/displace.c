@@ -54,7 +54,8 @@ static bool has_charge(const struct nvmf_target *target,
            is_staying(target, qpair);
 }
 
-/* What a queue pair must have to give back what the target lacks now. */
+/* Which queue pairs would give back what the target lacks now: a number, or
+ * queue budget. */
 static share_filter *filter_of(const struct nvmf_target *target)
 {
     return target->qpair_count >= NVMF_MAX_QPAIRS ? is_staying : has_charge;

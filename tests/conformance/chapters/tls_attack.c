@@ -190,10 +190,11 @@ static struct tls_peer *send_alert(struct conf *conf, unsigned int index,
     return peer;
 }
 
-/* RFC 8446 section 6.2: all but close_notify end the connection at once. */
+/* RFC 8446 section 6.2: an error alert ends the connection at once, and so does
+ * one that nobody knows. */
 static void fatal_alerts(struct conf *conf)
 {
-    static const uint8_t which[] = {10, 20, 80, 90, 255};
+    static const uint8_t which[] = {10, 20, 80, 255};
 
     tls_begin(conf, "required", TLS_PEER_KEY);
     for (unsigned int i = 0; i < ARRAY_LEN(which); i++) {

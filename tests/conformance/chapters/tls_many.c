@@ -140,8 +140,8 @@ static void all_places(struct conf *conf)
     conf_check(conf, is_over(first), "the oldest one has not made room");
 }
 
-/* All places but one are taken, and as many wait for their first byte as may:
- * SYNs whose addresses are forged displace nobody, and refuse nobody. */
+/* All places but one are taken, and two hosts have sent nothing yet.  SYNs with
+ * forged addresses displace nobody, and keep nobody out. */
 static void flood_of_syns(struct conf *conf)
 {
     struct tls_peer *first = NULL, *waiting[2];
