@@ -7,7 +7,7 @@
  * A change that excludes a station forbids its commands at once.  It is
  * answered when none of them is being executed any more, so that nothing of
  * them follows the answer.  Until then, whoever asks for the list gets no
- * answer.
+ * answer, and other stations change nothing but by force.
  * Spec: AoEr11 sections 3.3 and 3.4.
  */
 #include "nvmeof/aoe/aoe_state.h"
@@ -153,8 +153,9 @@ static void answer_change(struct aoe *aoe, const struct aoe_change *change)
 
 /*
  * Answer a request as soon as the device executes no command of a station that
- * its lists exclude.  Of several changes that wait, the last one is answered;
- * the others, and requests that change nothing, are repeated by their senders.
+ * its lists exclude.  Of several changes of one station, and where one takes
+ * the device by force, the last one is answered; the others, and requests that
+ * change nothing, are repeated by their senders.
  */
 static void answer_later(struct aoe *aoe, const struct aoe_station *from,
                          const struct aoe_header *header, uint8_t command,
@@ -188,9 +189,10 @@ static void answer_later(struct aoe *aoe, const struct aoe_station *from,
 /* ---- Requests. */
 
 /*
- * Refuse a change of a station that the reservation excludes.  A station whose
- * own change has excluded it, and waits for its command, has repeated it: it is
- * answered when the change is, and would take a refusal for the answer.
+ * Refuse a change of a station that the reservation excludes.  If the station's
+ * own change has excluded it and is not answered yet, this is a repetition.
+ * Drop it: the answer comes with the change, and a refusal would be taken for
+ * it.
  */
 static void refuse_fenced(struct aoe *aoe, const struct aoe_station *from,
                           const struct aoe_header *header)
@@ -203,6 +205,26 @@ static void refuse_fenced(struct aoe *aoe, const struct aoe_station *from,
     } else {
         aoe_refuse(aoe, from, header, AOE_ERROR_RESERVED);
     }
+}
+
+/*
+ * Drop a change while one of another station is not answered yet.  Only one is
+ * remembered: if it were this one, the other station, which its own change may
+ * have excluded, would be refused its repetition.
+ *
+ * @return whether it was dropped
+ */
+static bool drop_other(struct aoe *aoe, const struct aoe_station *from,
+                       const struct aoe_header *header)
+{
+    const struct aoe_change *waiting = &aoe->devices[header->minor].change;
+
+    if (!waiting->is_waiting ||
+        memcmp(waiting->from.mac, from->mac, AOE_MAC_LEN) == 0) {
+        return false;
+    }
+    aoe_note(aoe, from->port, AOE_DROP_RETRY);
+    return true;
 }
 
 void aoe_mask_receive(struct aoe *aoe, const struct aoe_station *from,
@@ -225,6 +247,9 @@ void aoe_mask_receive(struct aoe *aoe, const struct aoe_station *from,
     if (command == AOE_MASK_EDIT) {
         if (aoe_is_fenced(aoe, header->minor, from->mac)) {
             refuse_fenced(aoe, from, header);
+            return;
+        }
+        if (drop_other(aoe, from, header)) {
             return;
         }
         error = edit_masks(&aoe->devices[header->minor].masks,
@@ -255,6 +280,9 @@ void aoe_reserve_receive(struct aoe *aoe, const struct aoe_station *from,
     if (command == AOE_RESERVE_SET &&
         aoe_is_fenced(aoe, header->minor, from->mac)) {
         refuse_fenced(aoe, from, header);
+        return;
+    }
+    if (command == AOE_RESERVE_SET && drop_other(aoe, from, header)) {
         return;
     }
     if (command != AOE_RESERVE_READ) {

@@ -566,6 +566,48 @@ static void test_who_hands_a_device_over_may_repeat_that(void **state)
     expect_error(world, AOE_ERROR_RESERVED);
 }
 
+/* If another station changed something before the answer, the repetition could
+ * not be told from a new request, and would be refused. */
+static void test_other_stations_change_nothing_before_the_answer(void **state)
+{
+    struct world *world = *state;
+    size_t len;
+
+    hold_command(world, 0x34);
+    world_send(world, 0, A, frame, put_reserve(AOE_RESERVE_SET, B, 1));
+    world_send(world, 0, B, frame, put_reserve(AOE_RESERVE_SET, B, 2));
+    assert_int_equal(aoe_device_info(world->aoe, 1).holders, 1);
+    len = put_directive(put_mask(AOE_MASK_EDIT, 1), AOE_MAC_ADD, B);
+    world_send(world, 0, B, frame, len);
+    assert_int_equal(aoe_device_info(world->aoe, 1).masks, 0);
+    world_send(world, 0, A, frame, put_reserve(AOE_RESERVE_SET, B, 1));
+    world_expect_silence(world);
+    assert_int_equal(count_retries(world), 3);
+    release_command(world);
+    expect_holders(world, AOE_RESERVE_SET, 1);
+    world_expect_silence(world);
+    world_send(world, 0, B, frame, put_reserve(AOE_RESERVE_SET, B, 2));
+    expect_holders(world, AOE_RESERVE_SET, 2);
+    len = put_directive(put_mask(AOE_MASK_EDIT, 1), AOE_MAC_ADD, B);
+    world_send(world, 0, B, frame, len);
+    expect_masks(world, AOE_MASK_EDIT, 0, 1);
+}
+
+/* Who forces has its own reasons not to wait. */
+static void test_a_device_is_taken_by_force_before_the_answer(void **state)
+{
+    struct world *world = *state;
+
+    hold_command(world, 0x34);
+    world_send(world, 0, A, frame, put_reserve(AOE_RESERVE_SET, B, 1));
+    world_send(world, 0, C, frame, put_reserve(AOE_RESERVE_FORCE, C, 2));
+    world_expect_silence(world);
+    assert_int_equal(count_retries(world), 1);
+    release_command(world);
+    expect_holders(world, AOE_RESERVE_FORCE, 2);
+    world_expect_silence(world);
+}
+
 /* A station that sees itself in the list would believe that it is alone. */
 static void test_nobody_is_told_a_list_before_its_change_is_answered(
     void **state)
