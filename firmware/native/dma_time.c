@@ -14,6 +14,9 @@ static struct dma_window *window_at(struct dma_time *dma, uint64_t number)
 {
     struct dma_window *window = &dma->windows[number % DMA_WINDOWS];
 
+    /* Otherwise the memory would be free, silently, in a window that a later
+     * one has replaced. */
+    ASSERT(window->number <= number);
     if (window->number != number) {
         *window = (struct dma_window){.number = number};
     }

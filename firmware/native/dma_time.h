@@ -15,8 +15,9 @@
 
 enum {
     DMA_WINDOW_PS = 4000000,
-    /* Transfers begin at most this many windows after the present. */
-    DMA_WINDOWS = 2048,
+    /* No transfer may begin or end later than this many windows after the
+     * present: a window's place is used again then. */
+    DMA_WINDOWS = 8192,
     /* In so many windows, a row of the flash passes its channel. */
     DMA_SPREAD = 32,
 };

@@ -261,11 +261,12 @@ static void apply_settings(struct load *load, struct nand_profile *part,
     };
 
     cable_set_time(&load->cable, &time);
-    dma.settings = (struct dma_settings){
-        .bus_mbps = settings->dma_mbps,
-        .bus_ns = settings->dma_ns,
-        .memory_mbps = settings->memory_mbps,
-        .memory_ns = settings->memory_ns,
+    /* The windows of an earlier world are gone. */
+    dma = (struct dma_time){
+        .settings = {.bus_mbps = settings->dma_mbps,
+                     .bus_ns = settings->dma_ns,
+                     .memory_mbps = settings->memory_mbps,
+                     .memory_ns = settings->memory_ns},
     };
     machine_use_dma(&load->drive->machine, &dma, &load->cable, 0);
     if (load->ports > 1) {

@@ -4,10 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
 #include "firmware/native/dma_time.h"
+#include "lib/util.h"
 #include "tests/test_fixture.h"
 
 enum {
@@ -18,6 +20,13 @@ enum {
     BEGIN_PS = 2 * DMA_WINDOW_PS,
     FULL = DMA_WINDOW_PS / MEMORY_PS * LEN, /* bytes that fill a window */
 };
+
+/* A failed assertion ends the statement in which the test expects it. */
+void assert_failed(const char *expression, const char *file, int line)
+{
+    mock_assert(0, expression, file, line);
+    abort();
+}
 
 static struct dma_time dma;
 static struct dma_engine engine, other;
@@ -86,6 +95,26 @@ static void test_flash_data_use_the_memory_little_by_little(void **state)
     assert_int_equal(dma.windows[2].busy_ps, DMA_WINDOW_PS / DMA_SPREAD);
     assert_int_equal(pass_bytes(&other, BEGIN_PS),
                      BEGIN_PS + BUS_PS + LATENCY_PS);
+}
+
+/* A window has the place of an earlier one, but not its use. */
+static void test_the_memory_is_free_again_when_the_windows_wrap(void **state)
+{
+    uint64_t wrap_ps = (uint64_t)DMA_WINDOWS * DMA_WINDOW_PS;
+
+    (void)state;
+    (void)dma_time_pass(&dma, &engine, BEGIN_PS, FULL);
+    assert_int_equal(pass_bytes(&other, BEGIN_PS + wrap_ps),
+                     BEGIN_PS + wrap_ps + BUS_PS + LATENCY_PS);
+    assert_int_equal(dma.windows[2].busy_ps, MEMORY_PS);
+}
+
+/* The place of a window that is too early has been used again. */
+static void test_a_transfer_before_all_windows_is_refused(void **state)
+{
+    (void)state;
+    (void)pass_bytes(&engine, BEGIN_PS + (uint64_t)DMA_WINDOWS * DMA_WINDOW_PS);
+    expect_assert_failure(pass_bytes(&other, BEGIN_PS));
 }
 
 static void test_zeros_take_no_time(void **state)
