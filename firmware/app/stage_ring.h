@@ -40,12 +40,13 @@ static inline void stage_ring_show(struct stage_ring *ring, uint32_t size)
 static inline uint32_t stage_ring_take(struct stage_ring *ring, uint32_t end,
                                        size_t bytes)
 {
-    uint64_t first = ring->taken * bytes / STAGE_LINE;
-    uint64_t last = ((uint64_t)end * bytes + STAGE_LINE - 1) / STAGE_LINE;
-    bool any = end != ring->taken;
+    uint64_t skip = (uint64_t)ring->taken * bytes % STAGE_LINE;
+    uint32_t count = end - ring->taken; /* also when the numbers wrap */
+    uint64_t lines =
+        (skip + count * (uint64_t)bytes + STAGE_LINE - 1) / STAGE_LINE;
 
     __atomic_store_n(&ring->taken, end, __ATOMIC_RELEASE);
-    return any ? (uint32_t)(last - first) : 0;
+    return count != 0 ? (uint32_t)lines : 0;
 }
 
 #endif
