@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The Python interface (docs/python.md) without virtual machines, and the pytest plug-in."""
 
+import inspect
 import json
 import os
 import re
@@ -63,6 +64,13 @@ def test_the_package_exports_what_it_lists_and_loads_it_on_first_use() -> None:
         assert getattr(essd, name), name
     with pytest.raises(AttributeError, match="ups"):
         essd.ups        # noqa: B018
+
+
+def test_every_parameter_of_up_is_documented() -> None:
+    page = (paths.TOP / "docs/python.md").read_text()
+    line = next(line for line in page.splitlines() if line.startswith("| `essd.up("))
+    found = re.findall(r"(\w+)=", line.split(")`")[0])
+    assert sorted(found) == sorted(inspect.signature(essd.up).parameters)
 
 
 def test_every_public_name_is_documented_and_in_the_table() -> None:

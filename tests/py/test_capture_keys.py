@@ -75,5 +75,9 @@ def test_without_a_capture_or_a_drive_it_is_refused() -> None:
         key_log.check(captured=True, drives=False)
 
 
+def test_a_snapshot_does_not_keep_where_the_secrets_went() -> None:
+    assert "/secret" not in snapshots.describe(config("/secret/keys"), "one")
+
+
 def test_a_snapshot_fits_with_and_without_a_key_log() -> None:
     assert snapshots.belongs_to(config("/keys")) == snapshots.belongs_to(config())

@@ -119,7 +119,9 @@ class Facts:
 
 def describe(config: Config, name: str) -> str:
     """The text of snapshot.json."""
-    facts = Facts(name, time.time(), belongs_to(config), config.parts(), config)
+    # A fork writes no secrets, so the file for them is nobody's business.
+    kept = dataclasses.replace(config, capture_keys="")
+    facts = Facts(name, time.time(), belongs_to(config), config.parts(), kept)
     return json.dumps({"version": VERSION, **dataclasses.asdict(facts)}, indent=2)
 
 
