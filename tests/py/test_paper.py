@@ -19,7 +19,7 @@ SMALL = paper.settings_of(CONSTANTS, paper.SMALL, 1, 1500)
 # Only the harts take time, so that reads need as many harts as they can get.
 HARTS_ONLY = {"hosts": 4, "warm_us": 2000, "measure_us": 5000} | {
     name: 0 for name in ("port_mbps", "channel_mbps", "read_lower_ns", "read_middle_ns",
-                         "read_upper_ns", "command_ns", "decode_ns")}
+                         "read_upper_ns", "command_ns", "decode_ns", *paper.FREE["memory"])}
 STORED = {"128k-read": (408, "d750fbca26bd2d63"), "128k-write": (63, "aa17cf6a5e9cfc87"),
           "4k-randread": (1463, "3eaaa237bf7c6601"), "4k-randwrite": (905, "3b36623d1a65aa5f")}
 # The same of a host with a path through each of two ports of 5 Gb/s.
