@@ -12,11 +12,11 @@
  *  - There are at most RDMA_HALF_OPEN_MAX of them.  Each may be from another
  *    address, and so take a neighbour, without which no host can connect.  A
  *    further request ends the oldest of them.
- *  - When the drive is full, a request ends the oldest half-open connection of
- *    those whose end makes room, if there are many of them or if it is old.  A
- * host that answers in time is not affected: its connection is one of the
- * newest.  While there are few, the drive is full of hosts, and a host that is
- * connecting right now keeps its place.
+ *  - When the drive is full, a request ends the oldest of those half-open
+ *    connections whose end makes room, if it is old or there are many.  A host
+ *    that answers in time is not affected: its connection is one of the newest.
+ *    While there are few, the drive is full of hosts, and a host that is
+ *    connecting right now keeps its place.
  *
  * The peer's RTU or its first data prove that it received the answer, because
  * they need what only the answer says: communication id, QP number, starting
@@ -102,13 +102,14 @@ void rdma_half_open_limit(struct rdma_transport *rdma,
     }
 }
 
-bool rdma_half_open_evict(struct rdma_transport *rdma)
+bool rdma_half_open_evict(struct rdma_transport *rdma,
+                          const struct nvmf_qpair_params *params)
 {
     uint32_t count = prune_list(&rdma->half_open);
     struct rdma_queue *oldest = rdma->half_open.first;
 
-    while (oldest != NULL &&
-           !nvmf_qpair_makes_room(rdma->config.target, oldest->number)) {
+    while (oldest != NULL && !nvmf_qpair_makes_room(rdma->config.target, params,
+                                                    oldest->number)) {
         oldest = oldest->next_half_open;
     }
     if (oldest == NULL ||

@@ -171,11 +171,13 @@ void rdma_half_open_limit(struct rdma_transport *rdma,
                           const struct rdma_cm_peer *peer);
 
 /**
- * The drive is full: end the oldest half-open connection.
+ * The drive is full: end the oldest half-open connection whose end makes room
+ * for a request.
  *
  * @return false when there is none that may be ended
  */
-MUST_USE bool rdma_half_open_evict(struct rdma_transport *rdma);
+MUST_USE bool rdma_half_open_evict(struct rdma_transport *rdma,
+                                   const struct nvmf_qpair_params *params);
 
 /* ---- rdma_transport.c */
 

@@ -266,8 +266,9 @@ static enum nvme_rdma_status reserve_queue(
 
     do {
         status = nvmf_qpair_reserve(rdma->config.target, params, number);
-    } while (status == NVMF_RESERVE_NO_RESOURCES &&
-             (rdma_half_open_evict(rdma) || displace_queue(rdma, params)));
+    } while (
+        status == NVMF_RESERVE_NO_RESOURCES &&
+        (rdma_half_open_evict(rdma, params) || displace_queue(rdma, params)));
     return reserve_status(status);
 }
 

@@ -9,7 +9,8 @@
  * There are as many connections as there may be: end one whose host has proven
  * no identity, for one of this host.
  *
- * @param transport  if it is within another one: end one that is, too
+ * @param transport  the one without room; if it is a part (`within`), only
+ *                   connections of a part are ended
  * @return false when there is none
  */
 MUST_USE bool nvmf_qpair_displace_tcp(struct nvmf_target *target,
@@ -20,8 +21,13 @@ MUST_USE bool nvmf_qpair_displace_tcp(struct nvmf_target *target,
 bool nvmf_qpair_may_displace_tcp(const struct nvmf_target *target,
                                  const struct nvmf_transport *transport);
 
-/** Whether the end of a queue pair lets another one be reserved.  That of one
- * which has borrowed a promised queue may not, because the promise stays. */
-bool nvmf_qpair_makes_room(const struct nvmf_target *target, uint16_t qpair);
+/**
+ * Whether the end of a queue pair helps nvmf_qpair_reserve() with these params.
+ * If it has borrowed a promised queue, that goes back to the controller that
+ * lent it.  This helps who may borrow it then, and nobody else.
+ */
+bool nvmf_qpair_makes_room(const struct nvmf_target *target,
+                           const struct nvmf_qpair_params *params,
+                           uint16_t qpair);
 
 #endif

@@ -51,6 +51,13 @@ MUST_USE bool qpair_size_from_connect(struct nvmf_target *target,
 bool qpair_borrows(const struct nvmf_target *target,
                    const struct nvmf_qpair *qpair);
 
+/* Whether it has borrowed a promised queue that a request may borrow when it
+ * has ended.  Whoever forges the address of the controller's host may ask for
+ * that, as it may borrow such queues itself. */
+bool qpair_returns_promise(const struct nvmf_target *target,
+                           const struct nvmf_qpair *qpair,
+                           const struct nvmf_qpair_params *params);
+
 /* Whether it has borrowed one of another controller than this one. */
 bool qpair_is_borrowed_elsewhere(struct nvmf_target *target, uint16_t index,
                                  uint8_t ctrl);

@@ -61,9 +61,15 @@ static share_filter *filter_of(const struct nvmf_target *target)
     return target->qpair_count >= NVMF_MAX_QPAIRS ? is_staying : has_charge;
 }
 
-bool nvmf_qpair_makes_room(const struct nvmf_target *target, uint16_t index)
+bool nvmf_qpair_makes_room(const struct nvmf_target *target,
+                           const struct nvmf_qpair_params *params,
+                           uint16_t index)
 {
-    return filter_of(target)(target, &target->qpair[index]);
+    const struct nvmf_qpair *qpair = &target->qpair[index];
+
+    return filter_of(target)(target, qpair) ||
+           (is_staying(target, qpair) &&
+            qpair_returns_promise(target, qpair, params));
 }
 
 /* @return a queue pair that has to go for one of this host, or NO_QPAIR */

@@ -144,6 +144,25 @@ bool qpair_borrows(const struct nvmf_target *target,
            target->ctrl[qpair->lender].grants == qpair->grant;
 }
 
+/* As nvmf_qpair_reserve() and charge_budget(): an I/O queue may have a promised
+ * queue of the controller that the request names, or of any controller of its
+ * host if it names none of these. */
+bool qpair_returns_promise(const struct nvmf_target *target,
+                           const struct nvmf_qpair *qpair,
+                           const struct nvmf_qpair_params *params)
+{
+    const struct nvmf_qpair_hints *hints = params->hints;
+    uint8_t named;
+
+    if (hints == NULL || hints->qid == 0 || !qpair_borrows(target, qpair) ||
+        !ctrl_is_of_host(target, &target->ctrl[qpair->lender], params->host)) {
+        return false;
+    }
+    named = hints->cntlid == 0 ? NO_CTRL : ctrl_find(target, hints->cntlid);
+    return named == NO_CTRL || named == qpair->lender ||
+           !ctrl_is_of_host(target, &target->ctrl[named], params->host);
+}
+
 /* The controller whose promised queue a queue pair has borrowed, or NULL. */
 static struct nvmf_ctrl *find_lender(struct nvmf_target *target,
                                      const struct nvmf_qpair *qpair)

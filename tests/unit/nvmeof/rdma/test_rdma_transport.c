@@ -1320,6 +1320,74 @@ static void test_connections_that_borrow_promised_queues_keep_their_places(
     f->target.depth_used -= others;
 }
 
+/* A host's controller has lent both promised queues to connections whose
+ * answers were lost, and nothing else is left. */
+static struct nvmf_ctrl *lend_to_dead(struct fixture *f,
+                                      struct fake_conn *conn[2],
+                                      uint32_t *others)
+{
+    const struct fake_conn *admin = join_admin(f);
+    struct nvmf_ctrl *ctrl =
+        &f->target.ctrl[f->target.qpair[queue_of(admin)->number].ctrl];
+
+    ctrl->promised = 2;
+    f->target.queues_promised += 2;
+    for (uint16_t i = 0; i < 2; i++) {
+        conn[i] = request_connection(f, (uint16_t)(i + 1), DEPTH, 0);
+        assert_non_null(conn[i]);
+    }
+    *others = NVMF_TOTAL_DEPTH - 1 - f->target.depth_used;
+    f->target.depth_used += *others;
+    f->now_us += 10 * RDMA_HALF_OPEN_YOUNG_US;
+    rdma_transport_tick(&f->rdma, f->now_us);
+    assert_int_equal(ctrl->promised, 0);
+    return ctrl;
+}
+
+/* Older hosts do not name the controller. */
+static void test_a_host_replaces_its_connections_that_borrow(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_conn *conn[2];
+    uint32_t others;
+    const struct nvmf_ctrl *ctrl = lend_to_dead(f, conn, &others);
+
+    assert_non_null(request_connection(f, 1, DEPTH, 0));
+    assert_int_equal(count_evicted(f), 1);
+    assert_int_equal(conn[1]->state, CONN_ACCEPTED);
+    assert_int_equal(ctrl->promised, 0);
+    f->cntlid = 0;
+    assert_non_null(request_connection(f, 2, DEPTH, 0));
+    assert_int_equal(count_evicted(f), 2);
+    f->target.depth_used -= others;
+}
+
+/* Others may not borrow, and an admin queue does not. */
+static void test_only_who_may_borrow_replaces_connections_that_borrow(
+    void **state)
+{
+    struct fixture *f = *state;
+    struct fake_conn *conn[2];
+    uint32_t others;
+    uint16_t cntlid;
+
+    (void)join_admin(f);
+    cntlid = f->cntlid;
+    (void)lend_to_dead(f, conn, &others);
+    assert_null(request_connection(f, 0, ADMIN_DEPTH, 0));
+    f->cntlid = cntlid; /* another controller of this host */
+    assert_null(request_connection(f, 1, DEPTH, 0));
+    f->peer++;
+    assert_null(request_connection(f, 1, DEPTH, 0));
+    f->cntlid = 0;
+    assert_null(request_connection(f, 1, DEPTH, 0));
+    assert_int_equal(f->rejected, NVME_RDMA_NO_RESOURCES);
+    assert_int_equal(count_evicted(f), 0);
+    assert_int_equal(conn[0]->state, CONN_ACCEPTED);
+    assert_int_equal(conn[1]->state, CONN_ACCEPTED);
+    f->target.depth_used -= others;
+}
+
 static void test_no_confirmed_connection_makes_room(void **state)
 {
     struct fixture *f = *state;
