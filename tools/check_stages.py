@@ -19,7 +19,7 @@ import lint_baseline
 STAGES = {
     "transport": ("nvmeof/rdma/", "net/verbs/", "firmware/drivers/rnic"),
     "target": ("nvmeof/target/",),
-    "medium": ("firmware/medium/", "storage/ftl/", "firmware/drivers/nand"),
+    "medium": ("firmware/medium/", "storage/ftl/", "storage/volume/", "firmware/drivers/nand"),
 }
 MAY_POINT = {
     "rdma_request.nvmf": "a message owns the request until the answer",
@@ -28,7 +28,7 @@ MAY_POINT = {
 }
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
-POINTER = re.compile(r"^\s+(?:const )?struct (\w+) \*+(?:const )?(\w+)(?:\[\w+\])*[;,]",
+POINTER = re.compile(r"^\s+(?:const )?struct (\w+) \*+(?:const )?(\w+)(?:\[[^\]]*\])*[;,]",
                      re.MULTILINE)
 
 

@@ -11,6 +11,10 @@
 
 _Static_assert((int)RDMA_REQUESTS <= (int)STAGE_MESSAGES,
                "a ring has room for a message of each request");
+_Static_assert((int)NVMF_MAX_REQUESTS + (int)NVMF_MAX_QPAIRS <=
+                   (int)STAGE_MESSAGES,
+               "the orders have room for one of each running command, and for "
+               "a disconnect of each queue pair");
 
 /* ---- Messages from the transport to the target. */
 

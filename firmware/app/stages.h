@@ -45,8 +45,8 @@ enum drive_stage { STAGE_TRANSPORT, STAGE_TARGET, STAGE_MEDIUM, STAGES };
 enum {
     STAGE_HARTS = 4,
     STAGE_OPS = 1024, /* operations of the medium that are in progress */
-    /* Each ring has at most one message of each request, since the next one
-     * follows from an answer. */
+    /* A request has at most one message in a ring: its next one is put only
+     * after the other stage has answered. */
     STAGE_MESSAGES = 16384,
 };
 
