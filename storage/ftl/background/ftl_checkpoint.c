@@ -173,7 +173,8 @@ static bool is_complete(const struct ftl *ftl)
 }
 
 /* Whether a row beyond those of a round may be programmed: it holds only
- * padding, which needs no memory, and leaves requests to reads of hosts. */
+ * padding, which needs no memory.  It takes a request that reads of hosts might
+ * use, and leaves those that they leave to programs. */
 static bool may_pad(const struct ftl *ftl)
 {
     return ftl->checkpoint.pieces == ftl_checkpoint_pieces(ftl) &&
@@ -200,7 +201,7 @@ static void program_rows(struct ftl *ftl, uint32_t rows)
     }
 }
 
-/* Go on writing: a few rows at a time, each on another die. */
+/* Go on writing: a few rows at a time, and all the padding at the end. */
 static bool step_write(struct ftl *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;

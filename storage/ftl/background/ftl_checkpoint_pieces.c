@@ -120,8 +120,9 @@ uint32_t ftl_checkpoint_place(const struct ftl *ftl, uint32_t entry)
                                  : entry;
 }
 
-/* Emit GROUP entries at once: few of millions are in a slot.  Everything waits
- * for this.  @return false, and do nothing, if one of them may be in a slot */
+/* Emit GROUP entries at once.  Hardly any entry is in a slot.  All programs
+ * wait until the map is copied.  @return false, and do nothing, if one of them
+ * may be in a slot */
 static bool emit_group(const uint32_t map[GROUP], uint8_t *to)
 {
     /* The compiler writes whole words if it knows that they are aligned. */

@@ -15,10 +15,10 @@
  *
  * A mount has a proof that the buffer was saved if a marker, or the checkpoint
  * of an orderly power-off, is newer than all rows of normal operation.  Only
- * padding may be newer than the marker: if a die dies meanwhile, it completes
- * the stripe.  Both
- * have the number of the start that has written them, because a proof of an
- * earlier start says nothing about writes that were never programmed.  The
+ * padding may be newer than the marker: if a die dies while the marker is
+ * programmed, padding completes the stripe.  Marker and checkpoint have the
+ * number of the start that has written them, because a proof of an earlier
+ * start says nothing about writes that were never programmed.  The
  * mount may have to erase the superblock with the marker.  It programs another
  * marker with the same number before that: if the power fails again before a
  * host uses the drive, the next mount finds this one.

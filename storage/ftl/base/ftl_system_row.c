@@ -15,8 +15,9 @@ void ftl_system_sums_init(struct ftl_system_sums *sums)
     uint8_t zero = check_of(0);
     uint8_t sum[FTL_UNIT_SYSTEM] = {0};
 
-    /* The check bytes of an even number of units have the sum that those of
-     * none have, and of an odd number the one that those of one have. */
+    /* A check byte is linear in the bytes before it, apart from a constant.  In
+     * a sum of an even number of units the constants cancel; in an odd one, one
+     * is left. */
     ftl_system_mark_parity(sum);
     sums->of_sum[0] = sum[FTL_UNIT_SYSTEM - 1];
     ftl_system_mark_data(sum);

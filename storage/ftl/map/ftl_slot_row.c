@@ -26,8 +26,8 @@ static void remove_chain(struct ftl_list *list, const struct chain *chain)
     }
 }
 
-/* Add a slot before the others of a chain, or remove these from the list, and
- * begin another chain with the slot. */
+/* Put a slot in front of a chain if it precedes it in the list.  Otherwise
+ * remove the chain from the list, and begin a new one with the slot. */
 static inline void extend_chain(struct ftl_list *list, struct chain *chain,
                                 uint16_t index)
 {
@@ -40,7 +40,8 @@ static inline void extend_chain(struct ftl_list *list, struct chain *chain,
     chain->count++;
 }
 
-/* The place of a unit of a row, or its index if the row has all units. */
+/* The place of a unit of a row.  If the row has all units, a unit's number is
+ * its index. */
 static inline uint32_t place_of(const struct ftl *ftl,
                                 const struct ftl_request *request,
                                 uint32_t first, uint32_t unit)

@@ -52,7 +52,8 @@ void ftl_map_trim_place(struct ftl *ftl, uint32_t entry);
 /** @return FTL_LIST_END when the pool has no free slot */
 uint16_t ftl_slot_take(struct ftl_buffer *buffer, enum ftl_pool pool,
                        uint32_t number);
-/** The same for a slot that is in no list any more: describe it. */
+/** Describe a slot for new contents.  The caller has taken it out of the list
+ * of free ones. */
 static inline void ftl_slot_begin(struct ftl_buffer *buffer, enum ftl_pool pool,
                                   uint16_t index, uint32_t number)
 {

@@ -160,7 +160,7 @@ static void fill_parity(struct ftl *ftl, const struct ftl_stream *stream,
 }
 
 /*
- * Take all slots of a row at once if they are of the write buffer.
+ * If a row takes only slots of the write buffer, take them all at once.
  * @return how many; the next ones, if there are any, come one by one
  */
 static uint32_t take_slots(struct ftl *ftl, const struct ftl_row_plan *plan,
