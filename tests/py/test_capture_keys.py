@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
+import essd
 from essd.base import show
 from essd.base.errors import EssdError
 from essd.instance.config import Config, Drive, Link
 from essd.machine import key_log
 from essd.machine.drive import drive_command
+from essd.setup import setup
 from essd.storage import snapshots
+from essd.topology import reader as topology_yaml, setup as topology_setup
+from essd.topology.topology import of_drives
 
 
 def config(keys: str = "") -> Config:
@@ -65,6 +69,31 @@ def test_what_is_no_file_is_refused(tmp_path: Path, what: str) -> None:
     with pytest.raises(EssdError, match="cannot be written|is not a file"):
         key_log.create(path)
     assert not (tmp_path / "other").exists()
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a drive that `--new` would delete."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+    monkeypatch.setenv("ESSD_DATA", str(tmp_path / "drives"))
+    folder = tmp_path / "drives" / "lab" / "drive"
+    folder.mkdir(parents=True)
+    for module in (setup, topology_setup):
+        monkeypatch.setattr(module, "configure", lambda *_: pytest.fail("it goes on"))
+    return folder
+
+
+def test_a_bad_file_is_refused_before_a_drive_is_deleted(kept: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "none" / "keys"
+    wish = setup.Wish(name="lab", capture=True, capture_keys=bad)
+    found = topology_yaml.load(of_drives(2, None, None, 1, True, None, False, (), (), None,
+                                         "stock", "riscv"), "two", tmp_path)
+    for start in (lambda: setup.made(wish, None, True),
+                  lambda: topology_setup.start(found, "lab", True, True, 0, capture_keys=bad),
+                  lambda: essd.up(name="lab", new=True, capture=True, capture_keys=bad)):
+        with pytest.raises(EssdError, match="keys cannot be written"):
+            start()
+        assert kept.exists()
 
 
 def test_without_a_capture_or_a_drive_it_is_refused() -> None:

@@ -220,11 +220,13 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
             raise EssdError(f"instance {name} is running already: stop it with "
                             f"{instance.hint('down')}, or use essd.attach")
         with (progress_on_stderr(), claims.claimed(instance.name, "a Python program")):
+            # The file is created before an old drive is deleted.
+            keys = None if capture_keys is None else key_log.create(Path(capture_keys))
             made = _configure(instance.name, drives, size, mtu, cpus, host, topology,
                               capture, config, nand, block, straps, devices,
                               None if boot_key is None else Path(boot_key),
                               new and not owner, host_kind, hart)
-            _keep_keys(made, capture_keys)
+            _keep_keys(made, keys)
             started = True
             _start(instance, made)
     except BaseException as error:
@@ -246,10 +248,10 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
     return system
 
 
-def _keep_keys(config: Config, file: Path | str | None) -> None:
+def _keep_keys(config: Config, file: Path | None) -> None:
     if file is not None:
         key_log.check(any(link.capture for link in config.links), bool(config.drives))
-        config.capture_keys = str(key_log.create(Path(file)))
+        config.capture_keys = str(file)
 
 
 def _add_note(error: BaseException, folder: Path, part: str) -> None:

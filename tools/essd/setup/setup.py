@@ -80,7 +80,7 @@ class Wish:
     beside: bool = False            # also start an nvmet guest, on a third cable
     capture: bool = False
     capture_bytes: int = 0      # of a file; 0: no limit
-    capture_keys: Path | None = None    # file for the secrets of TLS
+    capture_keys: Path | None = None    # file for the secrets of TLS, which made() creates
     listens: bool = False           # the target, not the host, creates the sockets
     memory_mib: int = 1024
     cpus: int = 1
@@ -447,6 +447,9 @@ def made(wish: Wish, config_file: Path | None, is_new: bool) -> Config:
     """
     from . import settings_cmd      # which imports this file
     with claims.claimed(wish.name, "essd up"):
+        if wish.capture_keys is not None:       # before a drive is deleted
+            key_log.check(wish.capture, wish.target == "drive")
+            wish.capture_keys = key_log.create(wish.capture_keys)
         if is_new:
             forget_for(wish)
         if config_file is not None:
@@ -498,8 +501,6 @@ def configured(wish: Wish) -> Config:
         if is_given and not with_drive:
             raise EssdError(f"{option} is for a drive, not for --target {wish.target}")
     i2c_devices.check(wish.devices, level)
-    if wish.capture_keys is not None:
-        key_log.check(wish.capture, with_drive)
     check_sockets(wish)
     # The drive's files are checked before a build that takes minutes.
     key = drive_boot_key(wish) if with_drive else None
@@ -515,8 +516,7 @@ def configured(wish: Wish) -> Config:
     config = Config(wish.name, str(built.guest.path) if built.guest else "",
                     prepare.ensure_accel(built.guest) if built.guest else "tcg",
                     cables, switches=switches, capture_bytes=wish.capture_bytes)
-    if wish.capture_keys is not None:
-        config.capture_keys = str(key_log.create(wish.capture_keys))
+    config.capture_keys = str(wish.capture_keys or "")
     if found is not None:
         assert built.qemu is not None and built.firmware is not None
         drive = wish.binaries or Binaries(built.qemu, built.firmware)

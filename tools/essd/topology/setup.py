@@ -292,13 +292,14 @@ def start(topology: Topology, name: str, new: bool, capture: bool,
         key_log.check(capture or any(cable.capture for cable in topology.cables),
                       bool(topology.drives))
     with claims.claimed(name, "essd up"):
+        if capture_keys is not None:    # before a drive is deleted
+            capture_keys = key_log.create(capture_keys)
         if new:
             forget_for(topology, name)
         with setup.half_made(name):
             config = configure(topology, name, capture, lower_floor)
         config.capture_bytes = capture_bytes
-        if capture_keys is not None:
-            config.capture_keys = str(key_log.create(capture_keys))
+        config.capture_keys = str(capture_keys or "")
         for line in setup.array_lines(config):
             show.note(line)
         return start_configured(topology, instance, config)
