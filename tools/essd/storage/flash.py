@@ -347,7 +347,7 @@ class FlashImage:
         copies = LAYOUT["FLASH_SLOT_RECORD_COPIES"]
         newest = max(self._slot_records(), default=0)
         addr = LAYOUT["FLASH_SLOT_RECORD_ADDR"] + newest % copies * SECTOR
-        return _has_magic(self.data[addr:addr + AREA_HEADER_LEN]) and \
+        return _has_magic(bytes(self.data[addr:addr + AREA_HEADER_LEN])) and \
             newest + 1 - copies not in self._slot_records()
 
     @property
