@@ -26,9 +26,12 @@ def check(captured: bool, drives: bool) -> None:
                         "are of no use, and dangerous")
 
 
-def create(path: Path) -> Path:
-    """Create the file, or append to one that nobody else can read.  @return its full path"""
-    path = path.absolute()
+def prepare(path: Path) -> None:
+    """Create the file, or look that nobody else can read the one that exists.
+
+    QEMU opens it by its name, makes it if it is not there, and follows links: before each
+    start, this has to be done.
+    """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
                              | os.O_NONBLOCK | os.O_CLOEXEC, MODE)
@@ -43,8 +46,14 @@ def create(path: Path) -> Path:
     if found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise EssdError(f"{path} exists, and others may read it: choose another file for the "
                         "secrets, or delete this one")
+
+
+def create(path: Path) -> Path:
+    """Prepare the file that the user has named, and warn of it.  @return its full path"""
+    path = path.absolute()
+    prepare(path)
     show.note(f"warning: the secrets of TLS connections are written to {path}: whoever has "
-              "this file can read all that they carry; delete it when you have seen enough",
+              "this file can read all that they carry; delete it when the instance has ended",
               "yellow")
     return path
 

@@ -10,7 +10,7 @@ from qemu.qmp.error import QMPError
 
 from ..base.errors import EssdError
 from ..instance.config import Link, console_log, flash_lock
-from ..machine import outside
+from ..machine import key_log, outside
 from ..machine.drive import (POWER_FAIL, cable_command, drive_command, halt_event,
                              module_options, port_link_event, restart_event)
 from .part import Part
@@ -25,6 +25,10 @@ class DrivePart(Part):
     """One drive: the machine essd of QEMU."""
 
     kind = "drive"
+
+    def check_start(self) -> None:
+        if self.supervisor.config.capture_keys:
+            key_log.prepare(Path(self.supervisor.config.capture_keys))
 
     def command(self, descriptors: dict[int, int]) -> list[str]:
         return [*drive_command(self.supervisor.config, self.folder, self.name, descriptors),

@@ -85,6 +85,9 @@ class Part:
     kind = ""               # as `essd status` prints it
     has_state = True        # It is a virtual machine, of which snapshots are made.
 
+    def check_start(self) -> None:
+        """EssdError if the process must not be started; nothing has changed then."""
+
     def command(self, descriptors: dict[int, int]) -> list[str]:
         """The command line of the process; `descriptors` are those of open_devices()."""
         raise NotImplementedError

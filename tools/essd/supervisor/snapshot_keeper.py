@@ -27,6 +27,7 @@ from qemu.qmp.error import QMPError
 
 from ..base import paths
 from ..base.disk_swap import Swap, fresh_of
+from ..base.errors import EssdError
 from ..instance.config import Config
 from ..storage import snapshots
 from .part import Part
@@ -166,6 +167,8 @@ async def load(supervisor: "Supervisor", name: str) -> None:
         if link.outside:
             raise ValueError(f"{link.label} leads to {link.outside}: a snapshot cannot be "
                              "loaded into an instance with such cables")
+    for part in machines(supervisor):
+        part.check_start()
     with supervisor.all_flash_kept():
         await replace_disks(supervisor, folder, disks(config, folder))
     for part in machines(supervisor):
@@ -189,7 +192,7 @@ async def replace_disks(supervisor: "Supervisor", folder: Path,
         except BaseException as error:
             for part in parts:
                 await part.kill()
-            if not isinstance(error, (QMPError, ValueError, OSError)):
+            if not isinstance(error, (EssdError, QMPError, ValueError, OSError)):
                 raise
             raise ValueError(f"{error}; all machines are off, and the drives have the "
                              "data from before the load") from None

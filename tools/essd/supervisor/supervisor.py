@@ -99,6 +99,7 @@ class Supervisor:
         if part.state == "running":
             return
         await part.prepare_cables()
+        part.check_start()
         await part.start(*more)
         if part.state != "running":
             return
@@ -241,6 +242,7 @@ class Supervisor:
         return None
 
     async def power_on(self, name: str, request: dict[str, Any]) -> None:
+        self.parts[name].check_start()
         # A saved state becomes invalid, because the drive will change the media.
         self.forget_saved(self.parts[name])
         if request.get("forget_restarts"):
@@ -294,6 +296,7 @@ class Supervisor:
             raise ValueError(f"no state of {part.title} is saved: run "
                              f"{chosen.hint(self.config.name, 'save')} first")
         self.check_flash_free(part)
+        part.check_start()
         # A link that was up when the state was saved sends no event.  It is read
         # after the state has been loaded; until then there is no carrier.
         links = self.config.ports_of(part.name).values()
