@@ -35,6 +35,7 @@ LOGS = {"telemetry": "nvme telemetry-log {} --output-file={} > /dev/null",
             "nvme get-log {} --log-id=0xd --lsp=1 --log-len=4096 --raw-binary > {}",
         "errors": "nvme get-log {} --log-id=1 --log-len=4096 --raw-binary > {}"}
 PIECE = 8       # bytes of a secret that are enough to find it
+IN_BASE64 = 10  # characters that hold nothing but these bytes, wherever the text begins
 TRAFFIC = {"CLIENT_HANDSHAKE_TRAFFIC_SECRET", "SERVER_HANDSHAKE_TRAFFIC_SECRET",
            "CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0"}
 
@@ -70,21 +71,28 @@ def secrets_of(system: essd.System, key: str) -> list[bytes]:
     return found
 
 
-def pieces_of(secrets: list[bytes]) -> set[bytes]:
-    """Parts of secrets, as bytes, as digits, and as the text of `nvme gen-tls-key`."""
-    found = set()
+def parts(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[at:at + size] for at in range(len(data) - size + 1))
+
+
+def pieces_of(secrets: list[bytes]) -> dict[int, set[bytes]]:
+    """Parts of secrets, as bytes, as digits and in base64, by their length."""
+    found: dict[int, set[bytes]] = {PIECE: set(), 2 * PIECE: set(), IN_BASE64: set()}
     for secret in secrets:
-        for at in range(0, len(secret) - PIECE + 1, PIECE):
-            piece = secret[at:at + PIECE]
-            found |= {piece, piece[::-1], piece.hex().encode(), piece.hex().upper().encode()}
-        text = base64.b64encode(secret)
-        found |= {text[at:at + 2 * PIECE]
-                  for at in range(0, len(text) - 2 * PIECE + 1, 2 * PIECE)}
+        for way in (secret, secret[::-1]):
+            found[PIECE].update(parts(way, PIECE))
+        for digits in (secret.hex(), secret.hex().upper()):
+            found[2 * PIECE].update(parts(digits.encode(), 2 * PIECE))
+        for before in range(3):     # other bytes in front of it
+            text = base64.b64encode(bytes(before) + secret)
+            alone = text[(8 * before + 5) // 6:8 * (before + len(secret)) // 6]
+            found[IN_BASE64].update(parts(alone, IN_BASE64))
     return found
 
 
-def found_in(pieces: set[bytes], outputs: dict[str, bytes]) -> set[str]:
-    return {name for name, data in outputs.items() if any(piece in data for piece in pieces)}
+def found_in(pieces: dict[int, set[bytes]], outputs: dict[str, bytes]) -> set[str]:
+    return {name for name, data in outputs.items()
+            if any(not some.isdisjoint(parts(data, size)) for size, some in pieces.items())}
 
 
 def files_of(system: essd.System) -> dict[str, bytes]:
@@ -148,7 +156,9 @@ def test_no_output_has_a_key(system: essd.System) -> None:
     assert found_in(pieces, outputs) == set()
     # Each of the secrets would have been found.
     for secret in secrets:
-        for planted in (secret, secret.hex().encode(), base64.b64encode(secret)):
+        piece = secret[3:11]
+        for planted in (piece, piece[::-1], piece.hex().encode(), piece.hex().upper().encode(),
+                        *(base64.b64encode(b"xyz"[:n] + piece) for n in range(3))):
             assert found_in(pieces, {"planted": b"line 7 " + planted + b"\n"}) == {"planted"}
 
 

@@ -23,6 +23,7 @@ import tempfile
 import threading
 import time
 import zlib
+from collections.abc import Iterator
 
 from kernel_peer import LIMIT_S, SKIPPED, connect, main, run, run_toe_tap, wait_closed
 
@@ -30,12 +31,13 @@ DRIVE = ("10.77.0.2", socket.AF_INET)
 PORT = 4420
 HOST = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-3333-4444-555555555555"
 DISCOVERY = "nqn.2014-08.org.nvmexpress.discovery"
-KEY = bytes(range(1, 33))
+KEY = hashlib.sha256(b"the key of tls_peer.py").digest()
 DATA = random.Random(1).randbytes(64 << 10)
 EVERY_FRAME = 3
 STREAMS = 3     # of transfer()
 CROWD = 200     # addresses that do not finish a handshake
 PIECE = 8       # bytes of a secret that are enough to find it
+IN_BASE64 = 10  # characters that hold nothing but these bytes, wherever the text begins
 BLOCK = 512
 ICREQ = struct.pack("<BBBBI", 0, 0, 128, 0, 128) + bytes(120)
 
@@ -300,17 +302,26 @@ def decrypted(capture: str, *options: str) -> bytes:
                     if len(line) % 2 == 0 and re.fullmatch("[0-9a-f]+", line))
 
 
+def parts(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[at:at + size] for at in range(len(data) - size + 1))
+
+
+def texts_of(secret: bytes) -> Iterator[bytes]:
+    """The secret in base64 after 0, 1 and 2 other bytes: the characters that it alone decides."""
+    for before in range(3):
+        text = base64.b64encode(bytes(before) + secret)
+        yield text[(8 * before + 5) // 6:8 * (before + len(secret)) // 6]
+
+
 def shows_secret(data: bytes) -> bool:
     """Whether there are 8 bytes of a key or a secret, as they are, as digits or in base64."""
-    for secret in SECRETS:
-        text = base64.b64encode(secret)
-        pieces = [secret[at:at + PIECE] for at in range(0, len(secret) - PIECE + 1, PIECE)]
-        if any(piece in data or piece[::-1] in data or piece.hex().encode() in data.lower()
-               for piece in pieces) or any(
-                text[at:at + 2 * PIECE] in data
-                for at in range(0, len(text) - 2 * PIECE + 1, PIECE)):
-            return True
-    return False
+    plain = {part for secret in SECRETS for way in (1, -1) for part in parts(secret[::way], PIECE)}
+    digits = {part for secret in SECRETS for part in parts(secret.hex().encode(), 2 * PIECE)}
+    texts = {part for secret in SECRETS for text in texts_of(secret)
+             for part in parts(text, IN_BASE64)}
+    return not (plain.isdisjoint(parts(data, PIECE))
+                and digits.isdisjoint(parts(data.lower(), 2 * PIECE))
+                and texts.isdisjoint(parts(data, IN_BASE64)))
 
 
 def secrets_in(file: str) -> list[list[str]]:
@@ -373,8 +384,10 @@ def inside(tool: str) -> None:
     for output in outputs:
         assert not shows_secret(output)
     for secret in SECRETS:      # It would have been found.
-        for planted in (secret[8:16], secret.hex().encode(), base64.b64encode(secret)):
-            assert shows_secret(b"line 7 " + planted)
+        piece = secret[3:11]
+        for planted in (piece, piece[::-1], piece.hex().encode(), piece.hex().upper().encode(),
+                        *(base64.b64encode(b"xyz"[:n] + piece) for n in range(3))):
+            assert shows_secret(b"line 7 " + planted), planted
 
 
 if __name__ == "__main__":
