@@ -1050,12 +1050,12 @@ static void test_connections_without_connect_keep_nobody_out(void **state)
 static void test_connections_behind_tls_keep_nobody_out(void **state)
 {
     struct world *w = *state;
-    struct world_peer *plain = world_connect(w);
-    struct world_peer *first;
+    struct world_peer *plain, *first;
     struct link link;
 
-    w->is_behind_tls = true;
     w->hosts = 1;
+    plain = world_connect(w); /* the oldest one of the same host */
+    w->is_behind_tls = true;
     first = world_connect(w);
     for (unsigned int i = 1; i < NVME_TCP_TLS_MAX; i++) {
         assert_true(nvme_tcp_has_room_behind_tls(w->tcp));
