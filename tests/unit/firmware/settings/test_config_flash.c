@@ -186,6 +186,14 @@ static void test_the_defaults_are_used_when_there_is_no_good_copy(void **state)
     }
 }
 
+/* One that can be used, and one like it that is refused. */
+static void make_good_and_bad(struct config *fine, struct config *bad)
+{
+    make_good_config(fine);
+    *bad = *fine;
+    set_mapped_ipv4(bad);
+}
+
 /* Nothing is logged about a copy that is older than the one in use. */
 static void test_an_old_copy_is_not_judged(void **state)
 {
@@ -193,9 +201,7 @@ static void test_an_old_copy_is_not_judged(void **state)
     unsigned int lines;
 
     (void)state;
-    make_good_config(&fine);
-    bad = fine;
-    set_mapped_ipv4(&bad);
+    make_good_and_bad(&fine, &bad);
     put_config(FLASH_CONFIG_A_ADDR, 7, &bad);
     put_config(FLASH_CONFIG_B_ADDR, 8, &fine);
     boot_from_flash(&read, &lines);
@@ -210,9 +216,7 @@ static void test_a_change_is_written_over_the_bad_copy(void **state)
     unsigned int lines;
 
     (void)state;
-    make_good_config(&fine);
-    bad = fine;
-    set_mapped_ipv4(&bad);
+    make_good_and_bad(&fine, &bad);
     put_config(FLASH_CONFIG_A_ADDR, 7, &bad);
     put_config(FLASH_CONFIG_B_ADDR, 6, &fine);
     fine.port[1].mtu_bytes = 5000;
@@ -242,9 +246,7 @@ static void test_a_refused_newer_copy_is_not_repaired(void **state)
     unsigned int lines;
 
     (void)state;
-    make_good_config(&fine);
-    bad = fine;
-    set_mapped_ipv4(&bad);
+    make_good_and_bad(&fine, &bad);
     put_config(FLASH_CONFIG_A_ADDR, 7, &bad);
     put_config(FLASH_CONFIG_B_ADDR, 6, &fine);
     config_flash_repair(&flash, &board_log, 0);
