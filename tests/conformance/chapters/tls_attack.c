@@ -15,16 +15,6 @@ enum {
     END_US = 5000000,
 };
 
-static struct tls_peer *begin_open(struct conf *conf)
-{
-    struct tls_peer *peer;
-
-    tls_begin(conf, "required", TLS_PEER_KEY);
-    peer = tls_connect(conf, 0);
-    tls_peer_shake(peer);
-    return peer;
-}
-
 static void send_record(struct tls_peer *peer, uint8_t type, const void *data,
                         size_t len)
 {
@@ -90,7 +80,7 @@ static void ask_with_digest(struct tls_peer *peer)
 
 static void update_with_digests(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     static const uint8_t request[IC_LEN] = {[2] = 128, [4] = 128, [11] = 3};
 
     tls_peer_send(peer, request, sizeof(request));
@@ -107,7 +97,7 @@ static void update_with_digests(struct conf *conf)
  * under way is no reason for a RST, which could destroy what it has said. */
 static void update_while_closing(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     static const uint8_t wrong[IC_LEN] = {0, 0, 127, 0, 128};
 
     tls_peer_send(peer, wrong, sizeof(wrong));
@@ -127,7 +117,7 @@ static void update_while_closing(struct conf *conf)
 /* The host acknowledges nothing meanwhile. */
 static void update_flood(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
 
     peer->stream->is_mute = true;
     for (unsigned int i = 0; i < UPDATES; i++) {
@@ -145,7 +135,7 @@ static void update_flood(struct conf *conf)
 /* A KeyUpdate in each gap of a PDU, and records of a byte around them. */
 static void update_in_a_pdu(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     static const uint8_t request[IC_LEN] = {[2] = 128, [4] = 128};
 
     peer->takes_updates = true;
@@ -160,7 +150,7 @@ static void update_in_a_pdu(struct conf *conf)
 /* The first KeyUpdate is whole; the second one is cut, and the host leaves. */
 static void update_and_fin(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     uint8_t *record = conf_alloc(conf, TLS_PEER_RECORD);
     size_t len;
 
@@ -267,7 +257,7 @@ static void record_lengths(struct conf *conf)
 /* The host sends on and on: the drive ends it after a time, whatever comes. */
 static void sends_on(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     static const uint8_t junk[1000];
     uint64_t begin_us = conf_now_us(conf);
 

@@ -42,6 +42,16 @@ struct tls_peer *tls_connect(struct conf *conf, unsigned int index)
     return tls_peer_new(conf, stream);
 }
 
+struct tls_peer *tls_begin_open(struct conf *conf)
+{
+    struct tls_peer *peer;
+
+    tls_begin(conf, "required", TLS_PEER_KEY);
+    peer = tls_connect(conf, 0);
+    tls_peer_shake(peer);
+    return peer;
+}
+
 void tls_check_works(struct tls_peer *peer)
 {
     const uint8_t request[IC_LEN] = {0, 0, 128, 0, 128};

@@ -18,6 +18,10 @@ void tls_console(struct conf *conf, const char *line);
  * @param index  of the peer and of its port, 0..7 */
 struct tls_peer *tls_connect(struct conf *conf, unsigned int index);
 
+/** Begin with TLS required and the key of TLS_PEER_HOST, connect as peer 0, and
+ * finish a handshake. */
+struct tls_peer *tls_begin_open(struct conf *conf);
+
 /** Connect as peer `index`, and finish a handshake: nobody else has noticed. */
 void tls_expect_alive(struct conf *conf, unsigned int index);
 

@@ -8,16 +8,6 @@ enum { IC_LEN = 128, OTHER = 1, KEY_UPDATE = 24, NEW_TICKET = 4 };
 
 static const uint8_t ic_req[IC_LEN] = {0, 0, 128, 0, 128};
 
-static struct tls_peer *begin_open(struct conf *conf)
-{
-    struct tls_peer *peer;
-
-    tls_begin(conf, "required", TLS_PEER_KEY);
-    peer = tls_connect(conf, 0);
-    tls_peer_shake(peer);
-    return peer;
-}
-
 /* Send a record that is refused with this alert. */
 static void refuse_record(struct tls_peer *peer, const uint8_t *record,
                           size_t len, uint8_t alert)
@@ -29,7 +19,7 @@ static void refuse_record(struct tls_peer *peer, const uint8_t *record,
 
 static void record_replayed(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     uint8_t *record = conf_alloc(conf, TLS_PEER_RECORD);
     size_t len = tls_peer_seal(peer, TLS_PEER_DATA, ic_req, IC_LEN, record);
 
@@ -40,7 +30,7 @@ static void record_replayed(struct conf *conf)
 
 static void record_reordered(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     uint8_t *first = conf_alloc(conf, TLS_PEER_RECORD);
     uint8_t *second = conf_alloc(conf, TLS_PEER_RECORD);
     size_t len;
@@ -76,7 +66,7 @@ static void record_changed(struct conf *conf)
 /* A write in a record that is cut off: none of it is done. */
 static void record_truncated(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     uint8_t *record = conf_alloc(conf, TLS_PEER_RECORD);
     size_t len = tls_peer_seal(peer, TLS_PEER_DATA, ic_req, IC_LEN, record);
 
@@ -94,7 +84,7 @@ static void record_truncated(struct conf *conf)
  * be the same record, since the peer takes no other one in its place. */
 static void record_lost(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
 
     peer->stream->is_mute = true;
     tls_peer_send(peer, ic_req, IC_LEN);
@@ -109,7 +99,7 @@ static void record_lost(struct conf *conf)
 /* The drive forgets the connection.  (A native one forgets its hosts, too.) */
 static void power_cut(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
 
     tls_check_works(peer);
     conf_power_cut(conf);
@@ -124,7 +114,7 @@ static void power_cut(struct conf *conf)
 
 static void record_pieces(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     uint8_t *record = conf_alloc(conf, TLS_PEER_RECORD);
 
     for (unsigned int i = 0; i < IC_LEN; i++) {
@@ -137,7 +127,7 @@ static void record_pieces(struct conf *conf)
 
 static void record_empty(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     uint8_t *record = conf_alloc(conf, TLS_PEER_RECORD);
     uint8_t *padded = conf_alloc(conf, IC_LEN + 1000);
 
@@ -154,7 +144,7 @@ static void record_empty(struct conf *conf)
 
 static void record_typeless(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     uint8_t record[TLS_PEER_RECORD];
     const uint8_t zeroes[10] = {0};
     size_t len = tls_peer_seal(peer, 0, zeroes, sizeof(zeroes), record);
@@ -164,7 +154,7 @@ static void record_typeless(struct conf *conf)
 
 static void record_too_long(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     static const uint8_t header[5] = {23, 3, 3, 0x41, 1};
 
     refuse_record(peer, header, sizeof(header), 22);
@@ -172,7 +162,7 @@ static void record_too_long(struct conf *conf)
 
 static void record_too_short(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     static const uint8_t record[5 + 16] = {23, 3, 3, 0, 16};
 
     refuse_record(peer, record, sizeof(record), 20);
@@ -182,7 +172,7 @@ static void record_too_short(struct conf *conf)
 
 static void refused_message(struct conf *conf, const void *message, size_t len)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     uint8_t *record = conf_alloc(conf, TLS_PEER_RECORD);
 
     len = tls_peer_seal(peer, TLS_PEER_HANDSHAKE, message, len, record);
@@ -205,7 +195,7 @@ static void send_update(struct tls_peer *peer, uint8_t wants)
  * answer. */
 static void key_update(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
 
     send_update(peer, 0);
     send_update(peer, 1);
@@ -218,7 +208,7 @@ static void key_update(struct conf *conf)
 
 static void key_update_wrong(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
 
     send_update(peer, 2);
     tls_peer_refused(peer, 47);
@@ -228,7 +218,7 @@ static void key_update_wrong(struct conf *conf)
 /* The record after a KeyUpdate has the old key. */
 static void key_update_late(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     const struct maths_key before = peer->sends;
     uint8_t *record = conf_alloc(conf, TLS_PEER_RECORD);
 
@@ -248,7 +238,7 @@ static void new_ticket(struct conf *conf)
 /* A second ClientHello: in a record that is encrypted, and in a plain one. */
 static void send_second_hello(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     size_t len = tls_peer_make_hello(peer);
 
     refused_message(conf, peer->message, len);
@@ -256,7 +246,7 @@ static void send_second_hello(struct conf *conf)
 
 static void renegotiated_plain(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
 
     tls_peer_hello(peer);
     tls_peer_refused(peer, 10);
@@ -265,14 +255,14 @@ static void renegotiated_plain(struct conf *conf)
 
 static void plain_alert(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
 
     refuse_record(peer, (const uint8_t *)"\x15\3\3\0\2\1\0", 7, 10);
 }
 
 static void ccs_later(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
 
     refuse_record(peer, (const uint8_t *)"\x14\3\3\0\1\1", 6, 10);
 }
@@ -280,7 +270,7 @@ static void ccs_later(struct conf *conf)
 /* close_notify: the drive closes, too. */
 static void close_notify(struct conf *conf)
 {
-    struct tls_peer *peer = begin_open(conf);
+    struct tls_peer *peer = tls_begin_open(conf);
     uint8_t *record = conf_alloc(conf, TLS_PEER_RECORD);
 
     tls_check_works(peer);
