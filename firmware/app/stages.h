@@ -9,7 +9,7 @@
  * Each stage owns its state, and one hart at a time has the stage: it takes the
  * stage, does what is there to do, and gives it back.  So one queue pair is
  * served by several harts, which a shard for each queue pair would not do.
- * Stages tell each other by messages in rings, and call each other never.
+ * Stages tell each other by messages in rings, and never call each other.
  *
  * A stage does only what concerns it alone: plain commands
  * (nvmeof/target/plain.h), and successful completions.  All the rest waits for

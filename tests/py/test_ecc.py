@@ -70,8 +70,8 @@ class Drive:
     def read_only_word(self) -> int:
         """The address of a word that each turn of the main loop reads and nothing writes.
 
-        A lost word that is overwritten whole is right again without anybody noticing, so a
-        word that is written in every turn is sometimes overwritten before it is read.
+        Overwriting a lost word makes it good again, and nobody notices.  So the test needs a word
+        that is read in each turn and never written.
         """
         address = self.symbol("loop") + COUNTS
         polls, steps = self.memory(address - DRAM + 8)[-8:-6]
