@@ -1448,13 +1448,20 @@ void conf_partner(struct conf *conf, unsigned int port, const char *key,
 }
 
 /* In real time a drive takes a while to boot: wait until it answers on each
- * port. */
+ * port.  On a busy machine its firmware may begin to run only when that time is
+ * over; then the time begins anew. */
 static void wait_for_start(struct conf *conf, unsigned int port)
 {
-    conf_check(conf,
-               conf_arp(conf, conf_peer(conf, CONF_PEERS - 1, port),
-                        START_TRIES, START_PAUSE_US) != NULL,
-               "port %u does not answer ARP after the start", port);
+    const struct conf_peer *peer = conf_peer(conf, CONF_PEERS - 1, port);
+    bool answers = conf_arp(conf, peer, START_TRIES, START_PAUSE_US) != NULL;
+
+    if (!answers && conf->dut->turn != NULL &&
+        conf->dut->turn(conf->dut->ctx)) {
+        conf_note(conf, "The main loop of the drive has made a turn only now.");
+        answers = conf_arp(conf, peer, START_TRIES, START_PAUSE_US) != NULL;
+    }
+    conf_check(conf, answers, "port %u does not answer ARP after the start",
+               port);
 }
 
 static void wait_for_starts(struct conf *conf)

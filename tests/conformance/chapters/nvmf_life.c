@@ -359,15 +359,21 @@ static void expect_over(struct nvmf_pair *pair)
     rc_take_cm(pair->io, CM_DREP);
     conf_pass(conf, ON_THE_WIRE_US);
     conf_flush(conf);
-    rc_expect_silence(pair->io, NVMF_QUIET_US);
+    rc_expect_silence(pair->io, (uint64_t)NVMF_QUIET_US << conf_patience(conf));
     rc_close(pair->admin);
     conf_expect_alive(conf);
 }
 
+static struct nvmf_pair open_impatient(struct conf *conf)
+{
+    return nvmf_open_pair(
+        conf,
+        &(struct rc_config){.ack_timeout = ACK_TIMEOUT + conf_patience(conf)});
+}
+
 static void in_flight(struct conf *conf)
 {
-    struct nvmf_pair pair =
-        nvmf_open_pair(conf, &(struct rc_config){.ack_timeout = ACK_TIMEOUT});
+    struct nvmf_pair pair = open_impatient(conf);
     struct nvme_sqe read = nvmf_io(conf, NVM_READ, 0, 8);
 
     for (unsigned int i = 0; i < 10; i++) {
@@ -381,8 +387,7 @@ static void in_flight(struct conf *conf)
 
 static void writes_in_flight(struct conf *conf)
 {
-    struct nvmf_pair pair =
-        nvmf_open_pair(conf, &(struct rc_config){.ack_timeout = ACK_TIMEOUT});
+    struct nvmf_pair pair = open_impatient(conf);
     struct nvme_sqe write = nvmf_io(conf, NVM_WRITE, 128, 8);
 
     pair.io->answers = false; /* Its READs are never answered. */

@@ -88,6 +88,11 @@ struct robust_hand *robust_hand_new(struct conf *conf)
     return hand;
 }
 
+uint8_t robust_ack_timeout(const struct conf *conf)
+{
+    return ROBUST_ACK_TIMEOUT + conf_patience(conf);
+}
+
 struct native_host *robust_host(struct conf *conf)
 {
     struct native_host *host = conf_host(conf);
@@ -101,7 +106,7 @@ void robust_resolve(struct conf *conf, const struct conf_session *session,
 {
     robust_host(conf);
     conf_resolve(conf, session, target);
-    target->ack_timeout = ROBUST_ACK_TIMEOUT;
+    target->ack_timeout = robust_ack_timeout(conf);
 }
 
 void robust_connect(struct conf *conf, struct nvme_host *host,
@@ -126,15 +131,15 @@ struct rc *robust_rc_half(struct conf *conf, const struct rc_config *config)
     struct rc *rc;
 
     if (own.ack_timeout == 0) {
-        own.ack_timeout = ROBUST_ACK_TIMEOUT;
+        own.ack_timeout = robust_ack_timeout(conf);
     }
     if (own.retry_count == 0) {
-        own.retry_count = RC_RETRIES;
+        own.retry_count = RC_RETRIES + conf_patience(conf);
     }
     rc = rc_new(conf, &own);
     rc_make_req(rc, &req, private_data);
-    req.local_cm_timeout = ROBUST_ACK_TIMEOUT;
-    req.remote_cm_timeout = ROBUST_ACK_TIMEOUT;
+    req.local_cm_timeout = robust_ack_timeout(conf);
+    req.remote_cm_timeout = robust_ack_timeout(conf);
     req.max_cm_retries = CM_RETRIES;
     rc_send_req(rc, &req);
     rc_take_rep(rc);
@@ -180,7 +185,7 @@ void robust_expect_clean(struct conf *conf)
     conf_set_filter(conf, NULL, NULL);
     /* Let retries end first: nobody reads the wire while the console command
      * runs. */
-    conf_pass(conf, RETRIES_US);
+    conf_pass(conf, RETRIES_US + conf_patience(conf) * UINT64_C(200000));
     limits_expect_idle(conf, ROBUST_IDLE_US);
     conf_expect_alive(conf);
     limits_expect_idle(conf, ROBUST_IDLE_US);

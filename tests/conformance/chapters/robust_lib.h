@@ -11,7 +11,7 @@
 
 enum {
     ROBUST_CM_TIMEOUT = 15,  /* 134 ms. */
-    ROBUST_ACK_TIMEOUT = 12, /* 17 ms. */
+    ROBUST_ACK_TIMEOUT = 12, /* 17 ms; see robust_ack_timeout(). */
     ROBUST_IDLE_US = 8000000,
 };
 
@@ -47,6 +47,12 @@ struct robust_hand {
 /** Make the filter, and set it as the test's. */
 struct robust_hand *robust_hand_new(struct conf *conf);
 
+/**
+ * ROBUST_ACK_TIMEOUT, or a longer one in real time, where this program may
+ * stand still for a moment: see conf_patience().
+ */
+uint8_t robust_ack_timeout(const struct conf *conf);
+
 /** conf_host() with shorter CM and RC time-outs. */
 struct native_host *robust_host(struct conf *conf);
 
@@ -61,8 +67,8 @@ void robust_connect(struct conf *conf, struct nvme_host *host,
 /* ---- Connections made by hand. */
 
 /**
- * rc_open() and rc_make_req() with short time-outs and one retry of each kind,
- * unless *config sets others.
+ * rc_open() and rc_make_req() with short time-outs and few retries, unless
+ * *config sets others.
  */
 struct rc *robust_rc(struct conf *conf, const struct rc_config *config);
 

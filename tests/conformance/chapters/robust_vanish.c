@@ -342,8 +342,9 @@ static void starts_over(struct conf *conf)
 static void slow_answers(struct conf *conf)
 {
     struct nvmf_pair pair = nvmf_open_pair(
-        conf, &(struct rc_config){.ack_timeout = ROBUST_ACK_TIMEOUT,
+        conf, &(struct rc_config){.ack_timeout = robust_ack_timeout(conf),
                                   .retry_count = 7});
+    uint64_t silence_us = UINT64_C(40000) << conf_patience(conf);
 
     for (unsigned int i = 0; i < 5; i++) {
         struct nvme_sqe write = nvmf_io(conf, NVM_WRITE, i * 64, 64);
@@ -356,13 +357,13 @@ static void slow_answers(struct conf *conf)
         conf_fill(pair.io->mem, i * 64, 64, i);
         pair.io->answers = false;
         cid = rc_send_capsule(pair.io, &write, &from, NULL, 0);
-        conf_pass(conf, 40000);
+        conf_pass(conf, silence_us);
         pair.io->answers = true;
         rc_take_response(pair.io, cid, &cqe);
         conf_status(conf, "Write", cqe.status, NVME_SC_SUCCESS);
         pair.io->answers = false;
         cid = rc_send_capsule(pair.io, &read, &to, NULL, 0);
-        conf_pass(conf, 40000);
+        conf_pass(conf, silence_us);
         pair.io->answers = true;
         rc_take_response(pair.io, cid, &cqe);
         conf_status(conf, "Read", cqe.status, NVME_SC_SUCCESS);
