@@ -180,12 +180,16 @@ struct nvmf_pair robust_pair(struct conf *conf)
     return pair;
 }
 
+void robust_let_retries_end(struct conf *conf)
+{
+    conf_pass(conf, RETRIES_US + conf_patience(conf) * UINT64_C(200000));
+}
+
 void robust_expect_clean(struct conf *conf)
 {
     conf_set_filter(conf, NULL, NULL);
-    /* Let retries end first: nobody reads the wire while the console command
-     * runs. */
-    conf_pass(conf, RETRIES_US + conf_patience(conf) * UINT64_C(200000));
+    /* Nobody reads the wire while the console command runs. */
+    robust_let_retries_end(conf);
     limits_expect_idle(conf, ROBUST_IDLE_US);
     conf_expect_alive(conf);
     limits_expect_idle(conf, ROBUST_IDLE_US);

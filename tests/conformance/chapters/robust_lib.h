@@ -78,6 +78,9 @@ struct rc *robust_rc_half(struct conf *conf, const struct rc_config *config);
 /** Connect and enable an admin queue, and connect I/O queue 1. */
 struct nvmf_pair robust_pair(struct conf *conf);
 
+/** Wait until the target has given up peers of robust_rc() that vanished. */
+void robust_let_retries_end(struct conf *conf);
+
 /**
  * Check that the peers that vanished hold no resources, and that the target
  * works.

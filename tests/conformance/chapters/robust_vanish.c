@@ -225,6 +225,7 @@ static void io_gone(struct conf *conf)
 
     pair.io->answers = false;
     send_io(pair.io, NVM_READ, 4, 8);
+    robust_let_retries_end(conf);
     limits_expect_pool(conf, "queue-pairs", 1);
     conf_note(
         conf,
