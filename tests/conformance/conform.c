@@ -10,6 +10,7 @@
 #include "internal.h"
 #include "late.h"
 #include "leave.h"
+#include "leave_tcp.h"
 #include "lib/bytes.h"
 #include "net/wire/nd.h"
 
@@ -875,6 +876,7 @@ void conf_end(struct conf *conf)
     }
     if (!conf->dut->is_virtual) {
         leave(conf);
+        leave_tcp(conf);
     }
     if (conf->host != NULL) {
         native_host_destroy(conf->host);
