@@ -5,6 +5,9 @@
  * word.  When a sector is full, the other one is erased and begun.  The full
  * sector stays valid until then, so that a power cut at any point loses no
  * count.
+ *
+ * The other sector may be the newer one, with a damaged header.  Then a third
+ * sector keeps the count in a header of its own, before the words are erased.
  */
 #include "firmware/store/store.h"
 
@@ -90,43 +93,72 @@ static bool use_word(const struct flash *flash, uint32_t addr, uint32_t word)
                          sizeof(zero));
 }
 
+/*
+ * A sector is full, and the other one has no intact header.  It may be the
+ * newer one: find the count that no boot had yet.
+ */
+static uint32_t count_beyond(const struct flash *flash, uint32_t full,
+                             const struct sector *other)
+{
+    struct sector kept = read_sector(flash, FLASH_BOOT_COUNT_KEPT_ADDR);
+
+    return MAX(full + other->used, kept.is_valid ? kept.base : 0);
+}
+
+/* Keep a count, unless the third sector has it.  A power cut while the words of
+ * a sector are erased does not lose it then. */
+static bool keep_count(const struct flash *flash, uint32_t base)
+{
+    struct sector kept = read_sector(flash, FLASH_BOOT_COUNT_KEPT_ADDR);
+
+    return (kept.is_valid && kept.base == base) ||
+           begin_sector(flash, FLASH_BOOT_COUNT_KEPT_ADDR, base);
+}
+
+/* Go on in the other sector. @param base  the count of the full one; set to the
+ * count at which the other one begins */
+static bool change_sector(const struct flash *flash, uint32_t addr,
+                          const struct sector *other, uint32_t *base)
+{
+    if (!other->is_valid) {
+        *base = count_beyond(flash, *base, other);
+        if (other->used != 0 && !keep_count(flash, *base)) {
+            return false;
+        }
+    }
+    return begin_sector(flash, addr, *base);
+}
+
 bool store_count_boot(const struct flash *flash, uint32_t fresh,
                       uint32_t *generation)
 {
     struct sector sector[2];
     unsigned int now;
+    uint32_t base;
 
+    *generation = fresh;
     for (unsigned int i = 0; i < 2; i++) {
         sector[i] = read_sector(flash, sector_addr[i]);
     }
     if (!sector[0].is_valid && !sector[1].is_valid) {
         if (!begin_sector(flash, sector_addr[0], fresh)) {
-            *generation = fresh;
             return false;
         }
         sector[0] = (struct sector){.is_valid = true, .base = fresh};
     }
     now = sector[1].is_valid &&
           (!sector[0].is_valid || sector[1].base > sector[0].base);
-    *generation = sector[now].base + sector[now].used + 1;
+    base = sector[now].base + sector[now].used;
     if (sector[now].used == COUNT_WORDS) {
-        unsigned int next = 1 - now;
-
-        if (!sector[next].is_valid) {
-            /* It may be the newer one, with a damaged header: its numbers are
-             * not given again. */
-            *generation += sector[next].used;
-        }
-        if (!begin_sector(flash, sector_addr[next], *generation - 1)) {
-            *generation = fresh;
+        now = 1 - now;
+        if (!change_sector(flash, sector_addr[now], &sector[now], &base)) {
             return false;
         }
-        now = next;
         sector[now] = (struct sector){.is_valid = true};
     }
     if (!use_word(flash, sector_addr[now], sector[now].used)) {
-        *generation = fresh;
         return false;
     }
+    *generation = base + 1;
     return true;
 }

@@ -17,6 +17,7 @@
 #define FLASH_BOOT_COUNT_B_ADDR  0x00021000u
 #define FLASH_USAGE_A_ADDR       0x00022000u  /* one sector each */
 #define FLASH_USAGE_B_ADDR       0x00023000u
+#define FLASH_BOOT_COUNT_KEPT_ADDR 0x00024000u /* one sector */
 #define FLASH_HOSTS_A_ADDR       0x00030000u  /* FLASH_HOSTS_SIZE each */
 #define FLASH_HOSTS_B_ADDR       0x00038000u
 #define FLASH_HOSTS_SIZE         0x00008000u
