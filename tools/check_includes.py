@@ -84,7 +84,7 @@ MAY_INCLUDE = {
     "hw-model/watchdog": ["hw-model/core", "hw-model/regs", "lib"],
     "world": ["lib", "hw-model/core"],
     "firmware/hal": ["lib"],
-    "firmware/loop": ["lib"],
+    "firmware/loop": ["lib", "firmware/drivers/watchdog.h"],
     "firmware/crypto": ["lib", "nvmeof/auth", "nvmeof/tls"],
     "firmware/text": ["lib", "firmware/hal", "net/wire", "net/stack"],
     "firmware/settings": ["lib", "firmware/hal", "firmware/store",
@@ -119,6 +119,10 @@ MAY_INCLUDE = {
                            "firmware/net/drive_net.h", "net/stack",
                            "net/wire", "nvmeof/target/target.h",
                            "nvmeof/wire"],
+    # LLDP, SNTP, DHCP and multicast DNS, as the configuration wants them.
+    "firmware/services": ["lib", "firmware/hal", "firmware/text",
+                          "firmware/net/drive_net.h", "net/stack",
+                          "nvmeof/target/target.h"],
     # What the drive says of connections and of errors of its hardware.
     "firmware/report": ["lib", "firmware/hal", "firmware/text",
                         "firmware/drivers/flash.h",

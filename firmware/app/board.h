@@ -9,7 +9,7 @@
 #include "firmware/app/board_crash.h"
 #include "firmware/app/board_records.h"
 #include "firmware/telemetry/telemetry.h"
-#include "firmware/app/watchdog_keeper.h"
+#include "firmware/loop/watchdog_keeper.h"
 #include "firmware/drivers/ecc.h"
 #include "firmware/drivers/flash.h"
 #include "firmware/drivers/gpio.h"

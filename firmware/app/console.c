@@ -7,7 +7,7 @@
 #include "firmware/console/console_config.h"
 #include "firmware/console/console_hosts.h"
 #include "firmware/text/ip_text.h"
-#include "firmware/app/lag_text.h"
+#include "firmware/net/lag_text.h"
 #include "firmware/text/neighbour_text.h"
 #include "firmware/app/pools_text.h"
 #include "hw-model/regs/port_names.h"

@@ -26,7 +26,7 @@
 #include "firmware/app/nand_rules.h"
 #include "firmware/app/operations.h"
 #include "firmware/app/peripherals.h"
-#include "firmware/app/services.h"
+#include "firmware/services/services.h"
 #include "firmware/app/stages.h"
 #include "firmware/app/tcp_services.h"
 #include "firmware/telemetry/telemetry.h"

@@ -3,7 +3,7 @@
 #include "firmware/app/mgmt_requests.h"
 
 #include "firmware/app/drive.h"
-#include "firmware/app/lag_text.h"
+#include "firmware/net/lag_text.h"
 #include "firmware/text/ip_text.h"
 #include "firmware/text/neighbour_text.h"
 

@@ -8,7 +8,6 @@ set(SOURCES
     drive_stages.c
     firmware_update.c
     keepers.c
-    lag_text.c
     mgmt_ana.c
     mgmt_aoe.c
     mgmt_config.c
@@ -31,7 +30,6 @@ set(SOURCES
     operations.c
     peripherals.c
     pools_text.c
-    services.c
     stage_relay.c
     stages.c
     tcp_services.c
@@ -43,5 +41,4 @@ set(RV64_SOURCES
     board_crash.c
     board_records.c
     main.c
-    watchdog_keeper.c
 )

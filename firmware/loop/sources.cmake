@@ -2,3 +2,6 @@
 set(SOURCES
     loop.c
 )
+set(RV64_SOURCES
+    watchdog_keeper.c
+)

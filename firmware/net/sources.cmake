@@ -4,6 +4,7 @@ set(SOURCES
     drive_address.c
     drive_lag.c
     drive_net.c
+    lag_text.c
     node_filters.c
     node_paths.c
     node_ports.c

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "firmware/app/watchdog_keeper.h"
+#include "firmware/loop/watchdog_keeper.h"
 #include "tests/test_fixture.h"
 
 static struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/watchdog_keeper.h"
+#include "firmware/loop/watchdog_keeper.h"
 
 enum loop_work watchdog_keeper_step(void *ctx, struct loop_step *step)
 {

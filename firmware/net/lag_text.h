@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Link aggregation as the console and the management channel show it. */
-#ifndef ESSD_APP_LAG_TEXT_H
-#define ESSD_APP_LAG_TEXT_H
+#ifndef ESSD_NET_LAG_TEXT_H
+#define ESSD_NET_LAG_TEXT_H
 
 #include "firmware/net/drive_lag.h"
 

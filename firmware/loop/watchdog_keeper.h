@@ -6,8 +6,8 @@
  * watchdog counts all of a turn that takes long.  The time of the main loop
  * leaves most of such a turn out.
  */
-#ifndef ESSD_APP_WATCHDOG_KEEPER_H
-#define ESSD_APP_WATCHDOG_KEEPER_H
+#ifndef ESSD_LOOP_WATCHDOG_KEEPER_H
+#define ESSD_LOOP_WATCHDOG_KEEPER_H
 
 #include "firmware/drivers/watchdog.h"
 #include "firmware/loop/loop.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/services.h"
+#include "firmware/services/services.h"
 
 #include <string.h>
 

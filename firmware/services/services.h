@@ -4,8 +4,8 @@
  * is the glue between the agents of net/stack, the configuration, the log and
  * the target.
  */
-#ifndef ESSD_APP_SERVICES_H
-#define ESSD_APP_SERVICES_H
+#ifndef ESSD_SERVICES_SERVICES_H
+#define ESSD_SERVICES_SERVICES_H
 
 #include "firmware/net/drive_net.h"
 #include "firmware/text/lldp_log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/lag_text.h"
+#include "firmware/net/lag_text.h"
 
 const char *lag_mac_text(char text[LAG_MAC_TEXT_LEN],
                          const struct mac_addr *mac)
