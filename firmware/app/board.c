@@ -68,7 +68,16 @@ static void read_slots(struct board *board)
     }
 }
 
-/* Make both rings of an area hold the record that was read from it. */
+static void note_loss(struct board *board, uint32_t addr)
+{
+    struct hw_error_records *errors = &board->hw_errors;
+
+    ASSERT(errors->losses < ARRAY_LEN(errors->lost_addr));
+    errors->lost_addr[errors->losses++] = addr;
+}
+
+/* Make both rings of an area hold the record that was read from it, or note
+ * that its newest record is lost. */
 static void repair_area(struct board *board, const struct area *area,
                         const char *what, enum area_result state,
                         uint32_t *sequence, const uint8_t *record, size_t len)
@@ -84,6 +93,9 @@ static void repair_area(struct board *board, const struct area *area,
     };
     enum area_repair repair;
 
+    if (state == AREA_OLDER || state == AREA_DAMAGED) {
+        note_loss(board, area->addr);
+    }
     if (state != AREA_OK) {
         return;
     }
@@ -168,6 +180,7 @@ static void read_hosts(struct board *board)
     enum host_repair repair;
 
     if (host_store_read(&board->flash, &board->hosts) == HOST_STORE_DAMAGED) {
+        note_loss(board, FLASH_HOSTS_A_ADDR);
         log_line(&board->log,
                  "hosts: the list of hosts in flash is damaged; no host may "
                  "connect until the list is made again (console: host add NQN, "

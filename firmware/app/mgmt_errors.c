@@ -23,6 +23,7 @@ bool mgmt_hardware_errors(void *ctx, const struct json_args *args,
         [HW_ERROR_READ_ONLY] = "read-only",
         [HW_ERROR_FLASH_WRITE] = "flash-write-failed",
         [HW_ERROR_NAND_RULE] = "nand-rule",
+        [HW_ERROR_RECORD_LOST] = "record-lost",
     };
     const struct drive *drive = ctx;
     const struct hw_error_records *records = &drive->hw_log.records;

@@ -159,6 +159,11 @@ void hw_errors_start(struct hw_errors *errors,
         crash.info = panic->mcause;
         hw_log_note(config->hw_log, &crash, now_us);
     }
+    for (uint16_t i = 0; log->records != NULL && i < log->records->losses;
+         i++) {
+        note_error(errors, HW_ERROR_RECORD_LOST, true,
+                   log->records->lost_addr[i], now_us);
+    }
 }
 
 static const char *name_of_event(const struct hw_error *error)
@@ -174,6 +179,8 @@ static const char *name_of_event(const struct hw_error *error)
         return "flash die dead";
     case HW_ERROR_FLASH_WRITE:
         return "SPI flash write failed";
+    case HW_ERROR_RECORD_LOST:
+        return "record in SPI flash lost";
     default:
         return NULL;
     }

@@ -81,7 +81,8 @@ struct hw_errors_op {
     uint32_t transfer_errors; /* parity errors of transfers since the start */
 };
 
-/** Start the log of hardware errors, and note the crash that led to this start.
+/** Start the log of hardware errors, and note the crash that led to this start,
+ * and which records are lost.
  * Find out whether an error in the log was its cause.
  * @param log    of the log of hardware errors
  * @param panic  the panic that led to this start; NULL: there was none */

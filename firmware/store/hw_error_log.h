@@ -32,6 +32,8 @@ enum hw_error_kind {
     HW_ERROR_NAND_RULE,   /* a bug of the firmware: the flash refused an
                            * operation that broke a rule; address: as for
                            * HW_ERROR_NAND_TRANSFER */
+    HW_ERROR_RECORD_LOST, /* all copies of the newest record in the SPI flash
+                           * are damaged; address: of its area */
     HW_ERROR_KINDS,
 };
 
@@ -53,6 +55,8 @@ struct hw_error {
 struct hw_error_records {
     struct hw_error error[STORE_HW_ERRORS]; /* oldest first */
     uint16_t count;
+    uint16_t losses;       /* other records that this start could not read */
+    uint32_t lost_addr[4]; /* their areas */
 };
 
 /** Append one; when the array is full, the oldest one is dropped. */

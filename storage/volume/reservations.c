@@ -79,18 +79,51 @@ static enum nvmf_volume_result seam_save(void *ctx, uint32_t nsid,
     return save_draft(reservations, by);
 }
 
+/* Let nobody read or write a namespace before a host has registered.  The next
+ * record has this, too. */
+static void close_namespace(struct kept_reservation *ns, const uint8_t *uuid)
+{
+    memset(ns, 0, sizeof(*ns));
+    ns->is_kept = true;
+    memcpy(ns->uuid, uuid, sizeof(ns->uuid));
+    ns->state.ptpl = true;
+    ns->state.rtype = RTYPE_EXCLUSIVE_ACCESS_ALL;
+}
+
 /* What is kept may be of a deleted namespace that had the same NSID. */
 static bool seam_load(void *ctx, uint32_t nsid, const uint8_t *uuid,
                       struct reservation *res)
 {
-    const struct reservations *reservations = ctx;
-    const struct kept_reservation *ns = &reservations->kept.ns[nsid - 1];
+    struct reservations *reservations = ctx;
+    struct kept_reservation *ns = &reservations->kept.ns[nsid - 1];
 
+    if (reservations->is_lost) {
+        close_namespace(ns, uuid);
+    }
     if (!ns->is_kept || memcmp(ns->uuid, uuid, sizeof(ns->uuid)) != 0) {
         return false;
     }
     *res = ns->state;
     return true;
+}
+
+/* @return false when the newest record is lost: an older one does not say which
+ * hosts were fenced off later */
+static bool read_record(struct reservations *reservations)
+{
+    const struct reservations_config *config = &reservations->config;
+
+    switch (config->state) {
+    case VOLUME_RECORD_NONE:
+        return true;
+    case VOLUME_RECORD_OK:
+        return reservations_parse(&reservations->kept, config->record,
+                                  config->record_len);
+    case VOLUME_RECORD_OLDER:
+    case VOLUME_RECORD_DAMAGED:
+        break;
+    }
+    return false;
 }
 
 void reservations_init(struct reservations *reservations,
@@ -99,20 +132,16 @@ void reservations_init(struct reservations *reservations,
     memset(reservations, 0, sizeof(*reservations));
     reservations->config = *config;
     reservations->writes = config->writes;
-    if (config->state == VOLUME_RECORD_OLDER) {
-        log_line(config->log,
-                 "reservations: the newest record in flash is damaged, so the "
-                 "one before it is used; compare it with what you expect (nvme "
-                 "resv-report)");
-    }
-    if (config->state == VOLUME_RECORD_DAMAGED ||
-        (config->state != VOLUME_RECORD_NONE &&
-         !reservations_parse(&reservations->kept, config->record,
-                             config->record_len))) {
+    reservations->is_lost = !read_record(reservations);
+    if (reservations->is_lost) {
         memset(&reservations->kept, 0, sizeof(reservations->kept));
         log_line(config->log,
-                 "reservations: the record in flash is damaged, so there are "
-                 "no reservations; hosts have to register again");
+                 "reservations: the newest record in flash is damaged, and may "
+                 "have fenced a host off; so no host may read or write a "
+                 "shared namespace from 1 to 16 unless it registers there "
+                 "(nvme resv-register); when one that has registered clears "
+                 "the reservation (nvme resv-release --rrela=1), all hosts may "
+                 "again");
     }
     reservations->config.record = NULL;
 }

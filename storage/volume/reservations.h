@@ -70,12 +70,14 @@ struct reservations {
     struct write_shares shares; /* of all writes but those to fence */
     struct write_shares fences; /* of the writes to fence another host off */
     bool has_refused;           /* the log says so already */
+    bool is_lost; /* the newest record: namespaces are closed as they load */
     struct kept_reservations kept;
     struct kept_reservations draft; /* a change that is not saved yet */
     uint8_t record[RESERVATIONS_RECORD_MAX];
 };
 
-/** Start with what flash holds. */
+/** Start with what flash holds.  If the newest record is lost, each namespace
+ * has an Exclusive Access - All Registrants reservation without registrants. */
 void reservations_init(struct reservations *reservations,
                        const struct reservations_config *config);
 

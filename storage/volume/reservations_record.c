@@ -78,10 +78,11 @@ size_t reservations_emit(const struct kept_reservations *kept, uint8_t *buf)
 
 /* ---- Reading. */
 
-/* Whether the holder is registered, and no host is registered twice. */
+/* Whether the holder is registered, and no host is registered twice.  Nobody is
+ * if a record was lost. */
 static bool is_consistent(const struct reservation *res)
 {
-    if (res->rtype >= RTYPES || (res->rtype != RTYPE_NONE && res->count == 0) ||
+    if (res->rtype >= RTYPES || (has_one_holder(res) && res->count == 0) ||
         (res->holder != 0 && res->holder >= res->count)) {
         return false;
     }

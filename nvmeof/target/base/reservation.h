@@ -29,7 +29,7 @@ struct reservation {
     /* Index of the registrant that holds the reservation.  It means nothing if
      * there is no reservation, or if all registrants hold it. */
     uint16_t holder;
-    uint16_t count;
+    uint16_t count; /* 0 although RTYPE_..._ALL: what flash had is lost */
     struct registrant registrant[NVMF_MAX_REGISTRANTS];
     /* The number of the host that has made each registration, as
      * ctrl_host_number(); 0: a start has read it from flash. */

@@ -24,8 +24,7 @@ static bool is_1_3(const struct nvmf_target *target)
     return target->config.vs >= NVMF_VS_1_3;
 }
 
-/* Set the reservations of a namespace that was created, or found at the start.
- */
+/* Set the reservations of a namespace that was found at the start. */
 void reservation_load(struct nvmf_target *target, uint32_t nsid)
 {
     const struct nvmf_reservations *store = &target->config.reservations;

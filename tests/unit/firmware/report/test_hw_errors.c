@@ -242,6 +242,28 @@ static void test_an_error_that_comes_again_is_one_event(void **state)
     assert_int_equal(events, 4);
 }
 
+/* What a lost record has fenced off, hidden or protected is not safe. */
+static void test_each_lost_record_of_the_spi_flash_is_an_event(void **state)
+{
+    static const struct hw_error_records records = {
+        .losses = 2, .lost_addr = {0x1900000, 0x30000}};
+
+    (void)state;
+    begin_log(&records, NULL);
+    assert_int_equal(hw_log.records.count, 2);
+    assert_int_equal(newest_error()->kind, HW_ERROR_RECORD_LOST);
+    assert_true(newest_error()->is_fatal);
+    assert_true(newest_error()->address == 0x30000);
+    take_step();
+    assert_int_equal(events, 2);
+    assert_int_equal(event.code, HW_ERROR_EVENT_CODE + HW_ERROR_RECORD_LOST);
+    assert_string_equal(event_text,
+                        "hardware error 2: record in SPI flash lost: address "
+                        "0x30000, info 2");
+    take_step();
+    assert_int_equal(events, 2);
+}
+
 static void test_the_spi_flash_does_not_log_each_of_its_failures(void **state)
 {
     (void)state;

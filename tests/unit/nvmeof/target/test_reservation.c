@@ -461,6 +461,50 @@ static void test_clear_removes_everything_and_keeps_persistence(void **state)
     assert_true(res.ptpl);
 }
 
+/* What flash had is lost: nobody is registered, and nobody may read or write.
+ */
+static void close_namespace(void)
+{
+    memset(&res, 0, sizeof(res));
+    res.ptpl = true;
+    res.rtype = RTYPE_EXCLUSIVE_ACCESS_ALL;
+}
+
+static void test_a_closed_namespace_is_opened_by_a_host_that_registers(
+    void **state)
+{
+    (void)state;
+    close_namespace();
+    assert_true(reservation_forbids(&res, a, false));
+    assert_int_equal(send_acquire(a, RACQA_PREEMPT, RTYPE_WRITE_EXCLUSIVE,
+                                  KEY_A, 0),
+                     RESERVATION_CONFLICT);
+    assert_int_equal(send_release(a, RRELA_CLEAR, 0, KEY_A),
+                     RESERVATION_CONFLICT);
+    assert_int_equal(send_register(a, RREGA_REGISTER, 0, KEY_A, false),
+                     RESERVATION_OK);
+    assert_false(reservation_forbids(&res, a, true));
+    assert_true(reservation_forbids(&res, b, false));
+    assert_int_equal(send_release(a, RRELA_CLEAR, 0, KEY_A), RESERVATION_OK);
+    assert_false(reservation_forbids(&res, b, true));
+    assert_true(res.ptpl);
+}
+
+/* As a cluster does that fences hosts off. */
+static void test_a_closed_namespace_may_be_preempted(void **state)
+{
+    (void)state;
+    close_namespace();
+    assert_int_equal(send_register(a, RREGA_REGISTER, 0, KEY_A, false),
+                     RESERVATION_OK);
+    assert_int_equal(send_acquire(a, RACQA_PREEMPT, RTYPE_WRITE_EXCLUSIVE,
+                                  KEY_A, 0),
+                     RESERVATION_OK);
+    assert_true(holds_reservation(a));
+    assert_false(reservation_forbids(&res, b, false));
+    assert_true(reservation_forbids(&res, b, true));
+}
+
 /* Whatever hosts do, a reservation has a holder that is registered. */
 static void test_random_commands_never_leave_a_reservation_without_holder(
     void **state)

@@ -394,7 +394,30 @@ static void test_a_power_cut_at_any_byte_leaves_the_old_or_the_new_state(
     assert_true(new_states >= 1);
 }
 
-static void test_a_damaged_record_is_reported_and_replaced(void **state)
+/* A bit flips in both rings' copies of the record in a place. */
+static void damage_place(uint32_t place)
+{
+    for (uint32_t ring = 0; ring < 2; ring++) {
+        part[ring * RING_BYTES + place * FLASH_RESERVATIONS_SIZE +
+             AREA_HEADER_LEN + 9] ^= 1;
+    }
+}
+
+/* A namespace that nobody may use who does not register. */
+static void expect_closed(uint32_t nsid, const uint8_t *of)
+{
+    struct reservation found;
+    uint8_t host[RESERVATION_HOSTID_LEN] = {1, [15] = 7};
+
+    assert_true(load_state(nsid, of, &found));
+    assert_int_equal(found.rtype, RTYPE_EXCLUSIVE_ACCESS_ALL);
+    assert_int_equal(found.count, 0);
+    assert_true(found.ptpl);
+    assert_true(reservation_forbids(&found, host, false));
+    assert_true(reservation_forbids(&found, host, true));
+}
+
+static void test_one_damaged_copy_of_the_record_changes_nothing(void **state)
 {
     struct reservation one = make_state(2, RTYPE_WRITE_EXCLUSIVE);
     struct reservation found;
@@ -403,25 +426,58 @@ static void test_a_damaged_record_is_reported_and_replaced(void **state)
     assert_int_equal(save_state(1, &one), NVMF_VOLUME_OK);
     part[AREA_HEADER_LEN + 9] ^= 1;
     start_drive();
+    assert_int_equal(text_len, 0);
     assert_true(load_state(1, uuid, &found)); /* the mirror has it */
-    part[RING_BYTES + AREA_HEADER_LEN + 9] ^= 1;
-    start_drive();
-    assert_non_null(strstr(text, "is damaged"));
-    assert_false(load_state(1, uuid, &found));
-    assert_int_equal(save_state(1, &one), NVMF_VOLUME_OK);
+    assert_true(states_equal(&found, &one));
+}
+
+/* The lost record has fenced a host off, or made the first reservation. */
+static void expect_closed_when_lost(uint32_t records)
+{
+    struct reservation two = make_state(2, RTYPE_WRITE_EXCLUSIVE);
+    struct reservation one = make_state(1, RTYPE_WRITE_EXCLUSIVE);
+    struct reservation found;
+
+    (void)blank_flash(NULL);
+    for (uint32_t i = 0; i < records; i++) {
+        assert_int_equal(save_state(1, i == 0 ? &two : &one), NVMF_VOLUME_OK);
+    }
+    damage_place(records - 1);
+    for (uint32_t start = 0; start < 2; start++) {
+        start_drive();
+        assert_non_null(strstr(text, "may have fenced a host off"));
+        expect_closed(1, uuid);
+        expect_closed(16, other_uuid);
+    }
+    /* Clear opens one namespace; the record of that closes the others. */
+    memset(&found, 0, sizeof(found));
+    found.ptpl = true;
+    assert_int_equal(save_state(1, &found), NVMF_VOLUME_OK);
     start_drive();
     assert_int_equal(text_len, 0);
     assert_true(load_state(1, uuid, &found));
-    /* With a copy before it, that one is used. */
-    one.count = 1;
-    one.holder = 0;
-    assert_int_equal(save_state(1, &one), NVMF_VOLUME_OK);
-    part[2 * FLASH_RESERVATIONS_SIZE + AREA_HEADER_LEN + 9] ^= 1;
-    part[RING_BYTES + 2 * FLASH_RESERVATIONS_SIZE + AREA_HEADER_LEN + 9] ^= 1;
+    assert_int_equal(found.rtype, RTYPE_NONE);
+    expect_closed(16, other_uuid);
+    assert_false(load_state(16, uuid, &found));
+}
+
+static void test_a_lost_record_lets_no_host_in_that_may_be_fenced_off(
+    void **state)
+{
+    (void)state;
+    expect_closed_when_lost(1);
+    expect_closed_when_lost(2);
+}
+
+static void test_a_record_that_cannot_be_read_closes_the_namespaces(
+    void **state)
+{
+    (void)state;
+    record[0] = 9; /* a version of later firmware */
+    assert_true(save_record(NULL, record, 8));
     start_drive();
-    assert_non_null(strstr(text, "the one before it"));
-    assert_true(load_state(1, uuid, &found));
-    assert_int_equal(found.count, 2);
+    assert_non_null(strstr(text, "may have fenced a host off"));
+    expect_closed(3, uuid);
 }
 
 static void test_writes_are_limited_to_spare_the_flash(void **state)
