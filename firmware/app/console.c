@@ -294,7 +294,7 @@ static void run_pools(struct console *console, char **words, unsigned int count)
 {
     (void)words;
     (void)count;
-    pools_text(console->drive);
+    pools_text(&console->drive->parts);
 }
 
 static void run_crash(struct console *console, char **words, unsigned int count)

@@ -5,13 +5,13 @@
 
 #include "firmware/app/drive_io.h"
 #include "firmware/app/drive_memory.h"
+#include "firmware/app/drive_parts.h"
 #include "firmware/app/drive_stages.h"
 #include "firmware/app/keepers.h"
 #include "firmware/medium/media_seam.h"
 #include "firmware/app/mgmt_requests.h"
 #include "firmware/app/vendor_logs.h"
 #include "firmware/drivers/nand.h"
-#include "firmware/hal/time.h"
 #include "net/cm/cm_rdma.h"
 #include "nvmeof/rdma/rdma_limits.h"
 #include "nvmeof/wire/fabrics.h"
@@ -315,16 +315,6 @@ static void format_discovery_nqn(const struct drive_config *config,
     }
 }
 
-uint64_t drive_clock_us(const struct drive *drive)
-{
-    return hal_now_us() - drive->left_out_us;
-}
-
-static uint64_t clock_now_us(void *ctx)
-{
-    return drive_clock_us(ctx);
-}
-
 static void target_start(struct drive *drive, const struct drive_config *config)
 {
     const struct identity *identity = config->identity;
@@ -359,7 +349,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .telemetry = telemetry_seam(&drive->telemetry),
         .vendor = vendor_features(&drive->vendor),
         .trace = mgmt_trace(&drive->mgmt),
-        .now_us = clock_now_us,
+        .now_us = drive_clock_us,
         .now_ctx = drive,
         .has_bmc = peripherals_has_bmc(drive, config),
         .connect_ended = connect_log_end,
@@ -518,7 +508,7 @@ static void mgmt_start(struct drive *drive, const struct drive_config *config)
         .mgmt = &drive->mgmt,
         .requests = mgmt_requests,
         .request_count = MGMT_REQUESTS,
-        .ctx = drive,
+        .ctx = &drive->parts,
     };
     enum init_result result =
         mgmt_init(&drive->mgmt, config->mgmt_regs, config->dram);
@@ -558,7 +548,7 @@ static void telemetry_start(struct drive *drive,
         .mgmt = &drive->mgmt,
         .requests = mgmt_requests,
         .request_count = MGMT_REQUESTS,
-        .ctx = drive,
+        .ctx = &drive->parts,
     };
 
     telemetry_init(&drive->telemetry, &sources, config->dram,
@@ -583,6 +573,7 @@ static struct init_report start_above(struct drive *drive,
     firmware_update_start(drive, config);
     reservations_start(drive, config);
     hosts_start(drive, config);
+    drive_fill_parts(drive);
     telemetry_start(drive, config);
     target_start(drive, config);
     if (config->telemetry.panic != NULL) {
@@ -602,6 +593,7 @@ static struct init_report start_above(struct drive *drive,
     if (report.result == INIT_OK) {
         tcp_services_start(drive, config);
         aoe_service_start(drive, config);
+        drive_fill_parts(drive);
     }
     return report;
 }

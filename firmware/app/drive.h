@@ -29,6 +29,7 @@
 #include "firmware/services/services.h"
 #include "firmware/app/stages.h"
 #include "firmware/app/tcp_services.h"
+#include "firmware/requests/parts.h"
 #include "firmware/telemetry/telemetry.h"
 #include "firmware/app/transfer_errors.h"
 #include "firmware/vendor/vendor_feature.h"
@@ -152,6 +153,7 @@ struct drive {
     struct nand_rules nand_rules;
     struct mgmt mgmt;
     struct mgmt_service mgmt_service;
+    struct request_parts parts; /* for management requests */
     struct drive_net net;
     struct addresses addresses;
     struct services services;
@@ -207,9 +209,9 @@ void drive_update_reliability(struct drive *drive);
 
 /**
  * The time of the main loop, also in the middle of a turn.  drive->now_us is
- * that of the turn's beginning.
+ * that of the turn's beginning.  A function for nvmf_config.now_us.
  */
-uint64_t drive_clock_us(const struct drive *drive);
+uint64_t drive_clock_us(void *drive);
 
 /**
  * Prepare for power-off: send TTL 0 by LLDP, release DHCP leases, save

@@ -2,15 +2,17 @@
 /* Requests about how namespaces can be reached: docs/management.md. */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/app/drive.h"
 #include "firmware/console/console_ana.h"
+#include "firmware/requests/parts.h"
 #include "nvmeof/target/ana.h"
+#include "nvmeof/target/target.h"
+#include "storage/volume/volume.h"
 
 bool mgmt_ana(void *ctx, const struct json_args *args, struct json *out,
               struct mgmt_refusal *refusal)
 {
-    const struct drive *drive = ctx;
-    const struct volume_table *table = volume_now(drive->volume);
+    const struct request_parts *parts = ctx;
+    const struct volume_table *table = volume_now(parts->volume);
 
     (void)args;
     (void)refusal;
@@ -23,7 +25,7 @@ bool mgmt_ana(void *ctx, const struct json_args *args, struct json *out,
             static const char *const names[NVMF_ANA_PORTS] = {"port0", "port1"};
 
             json_string(out, names[port],
-                        nvmf_ana_name(nvmf_target_ana(drive->target, group,
+                        nvmf_ana_name(nvmf_target_ana(parts->target, group,
                                                       (uint16_t)(port + 1))));
         }
         json_end_object(out);
@@ -35,7 +37,7 @@ bool mgmt_ana(void *ctx, const struct json_args *args, struct json *out,
 bool mgmt_ana_set(void *ctx, const struct json_args *args, struct json *out,
                   struct mgmt_refusal *refusal)
 {
-    struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
     const struct ana_wish wish = {
         .state = json_get_string(args, "state", ""),
         .group = json_get_number(args, "group", ANA_WISH_ALL),
@@ -46,6 +48,6 @@ bool mgmt_ana_set(void *ctx, const struct json_args *args, struct json *out,
     (void)out;
     refusal->code = "bad-argument";
     refusal->text =
-        ana_text_set(drive->log, drive->target, &wish, drive->now_us);
+        ana_text_set(parts->log, parts->target, &wish, *parts->now_us);
     return refusal->text == NULL;
 }

@@ -3,7 +3,9 @@
  * channel: docs/management.md. */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/app/drive.h"
+#include "firmware/requests/parts.h"
+#include "nvmeof/aoe/aoe.h"
+#include "nvmeof/limits.h"
 
 enum { DEVICES_A_REPLY = 32 };
 
@@ -25,9 +27,9 @@ static const char *const counter_name[] = {
 _Static_assert(ARRAY_LEN(counter_name) == AOE_COUNTERS,
                "every counter has a name");
 
-void mgmt_put_aoe_counters(struct json *out, const struct drive *drive)
+void mgmt_put_aoe_counters(struct json *out, const struct request_parts *parts)
 {
-    const struct aoe *aoe = drive->aoe.aoe;
+    const struct aoe *aoe = parts->aoe;
 
     if (aoe == NULL) {
         return;
@@ -61,8 +63,8 @@ static void put_device(struct json *out, const struct aoe *aoe, uint32_t nsid,
 bool mgmt_aoe(void *ctx, const struct json_args *args, struct json *out,
               struct mgmt_refusal *refusal)
 {
-    const struct drive *drive = ctx;
-    const struct aoe *aoe = drive->aoe.aoe;
+    const struct request_parts *parts = ctx;
+    const struct aoe *aoe = parts->aoe;
     uint64_t nsid = json_get_number(args, "from", 1);
     unsigned int rows = 0;
 
@@ -92,13 +94,13 @@ bool mgmt_aoe(void *ctx, const struct json_args *args, struct json *out,
 bool mgmt_aoe_forget(void *ctx, const struct json_args *args, struct json *out,
                      struct mgmt_refusal *refusal)
 {
-    struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
 
     (void)args;
     (void)out;
     (void)refusal;
-    if (drive->aoe.aoe != NULL) {
-        aoe_forget(drive->aoe.aoe);
+    if (parts->aoe != NULL) {
+        aoe_forget(parts->aoe);
     }
     return true;
 }

@@ -4,13 +4,16 @@
 
 #include <string.h>
 
-#include "firmware/app/drive.h"
+#include "firmware/hal/log.h"
+#include "firmware/requests/parts.h"
 #include "firmware/settings/config_text.h"
+#include "firmware/settings/settings.h"
 
 bool mgmt_config_read(void *ctx, const struct json_args *args, struct json *out,
                       struct mgmt_refusal *refusal)
 {
-    const struct settings *settings = &((struct drive *)ctx)->settings;
+    const struct settings *settings =
+        ((const struct request_parts *)ctx)->settings;
 
     (void)args;
     (void)refusal;
@@ -49,7 +52,7 @@ static bool refuse_request(struct mgmt_refusal *refusal, const char *code,
 bool mgmt_config_set(void *ctx, const struct json_args *args, struct json *out,
                      struct mgmt_refusal *refusal)
 {
-    struct settings *settings = &((struct drive *)ctx)->settings;
+    struct settings *settings = ((const struct request_parts *)ctx)->settings;
     struct config changed = *settings_draft(settings);
     const char *key = json_get_string(args, "key", NULL);
     const char *value = json_get_string(args, "value", NULL);
@@ -101,7 +104,7 @@ static void put_later(struct json *out, const struct settings *settings,
 bool mgmt_config_save(void *ctx, const struct json_args *args, struct json *out,
                       struct mgmt_refusal *refusal)
 {
-    struct settings *settings = &((struct drive *)ctx)->settings;
+    struct settings *settings = ((const struct request_parts *)ctx)->settings;
     struct config before = settings->saved;
 
     (void)args;
@@ -130,6 +133,6 @@ bool mgmt_config_discard(void *ctx, const struct json_args *args,
     (void)args;
     (void)out;
     (void)refusal;
-    settings_discard(&((struct drive *)ctx)->settings);
+    settings_discard(((const struct request_parts *)ctx)->settings);
     return true;
 }

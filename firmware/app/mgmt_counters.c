@@ -2,9 +2,15 @@
 /* The request for the drive's counters: docs/management.md. */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/app/drive.h"
-#include "lib/regfields.h"
+#include "firmware/drivers/media.h"
+#include "firmware/drivers/rnic.h"
+#include "firmware/medium/nand_health.h"
+#include "firmware/medium/nand_medium.h"
+#include "firmware/net/drive_net.h"
+#include "firmware/requests/parts.h"
 #include "hw-model/regs/rnic.h"
+#include "lib/regfields.h"
+#include "nvmeof/target/target.h"
 
 /* Bytes of a block in which SMART counts reads and writes. */
 enum { COUNTED_BLOCK_BYTES = 512 };
@@ -150,15 +156,16 @@ static void put_health(struct json *out, const struct nvmf_target *target)
 }
 
 /* A drive with a NAND array does not use the media engine. */
-static void put_media_counters(struct json *out, const struct drive *drive)
+static void put_media_counters(struct json *out,
+                               const struct request_parts *parts)
 {
-    bool is_used = drive->nand.ftl == NULL;
+    bool is_used = parts->nand->ftl == NULL;
 
     json_begin_object(out, "media");
     for (unsigned int i = 0; i < MEDIA_COUNTERS; i++) {
         json_number(
             out, media_counter_name[i],
-            is_used ? media_counter_read(&drive->media, (enum media_counter)i)
+            is_used ? media_counter_read(parts->media, (enum media_counter)i)
                     : 0);
     }
     json_end_object(out);
@@ -246,29 +253,29 @@ static void put_stack_counters(struct json *out, const struct net_stack *stack)
 bool mgmt_counters(void *ctx, const struct json_args *args, struct json *out,
                    struct mgmt_refusal *refusal)
 {
-    struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
 
     (void)args;
     (void)refusal;
-    put_host_counters(out, nvmf_target_counters(drive->target));
-    put_health(out, drive->target);
-    put_media_counters(out, drive);
-    if (drive->nand.ftl != NULL) {
-        put_flash_use(out, &drive->nand_health);
-        put_nand_counters(out, &drive->nand);
+    put_host_counters(out, nvmf_target_counters(parts->target));
+    put_health(out, parts->target);
+    put_media_counters(out, parts);
+    if (parts->nand->ftl != NULL) {
+        put_flash_use(out, parts->nand_health);
+        put_nand_counters(out, parts->nand);
     }
     json_begin_object(out, "rnic");
     for (unsigned int i = 0; i < RNIC_COUNTERS; i++) {
         json_number(out, rnic_counter_name[i],
-                    rnic_counter_read(&drive->net.verbs, i));
+                    rnic_counter_read(&parts->net->verbs, i));
     }
     json_end_object(out);
     json_begin_object(out, "connection-manager");
-    put_cm_counters(out, &drive->net.cm.counters);
+    put_cm_counters(out, &parts->net->cm.counters);
     json_end_object(out);
-    put_stack_counters(out, &drive->net.stack);
-    mgmt_put_tcp_counters(out, drive);
-    mgmt_put_iwarp_counters(out, drive);
-    mgmt_put_aoe_counters(out, drive);
+    put_stack_counters(out, &parts->net->stack);
+    mgmt_put_tcp_counters(out, parts);
+    mgmt_put_iwarp_counters(out, parts);
+    mgmt_put_aoe_counters(out, parts);
     return true;
 }

@@ -2,17 +2,18 @@
 /* Requests about crash dumps: docs/management.md. */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/telemetry/crash_store.h"
-#include "firmware/app/drive.h"
 #include "firmware/hal/log.h"
+#include "firmware/requests/parts.h"
+#include "firmware/telemetry/crash_store.h"
+#include "firmware/telemetry/telemetry.h"
 
 enum { DATA_A_REPLY = 4096 }; /* bytes, two characters each */
 
-static bool read_crash(struct drive *drive, uint32_t below, size_t *len,
-                       uint32_t *number)
+static bool read_crash(const struct request_parts *parts, uint32_t below,
+                       size_t *len, uint32_t *number)
 {
-    const struct crash_store *crashes = &drive->telemetry.crashes;
-    uint8_t *buf = drive->telemetry.crash_scratch;
+    const struct crash_store *crashes = &parts->telemetry->crashes;
+    uint8_t *buf = parts->telemetry->crash_scratch;
 
     return crashes->read != NULL && buf != NULL &&
            crashes->read(crashes->ctx, below, buf, len, number);
@@ -21,7 +22,7 @@ static bool read_crash(struct drive *drive, uint32_t below, size_t *len,
 bool mgmt_crashes(void *ctx, const struct json_args *args, struct json *out,
                   struct mgmt_refusal *refusal)
 {
-    struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
     struct crash_summary summary;
     uint32_t number = UINT32_MAX;
     size_t len;
@@ -29,8 +30,8 @@ bool mgmt_crashes(void *ctx, const struct json_args *args, struct json *out,
     (void)args;
     (void)refusal;
     json_begin_array(out, "crashes");
-    while (read_crash(drive, number, &len, &number)) {
-        if (crash_summarise(&summary, drive->telemetry.crash_scratch, len)) {
+    while (read_crash(parts, number, &len, &number)) {
+        if (crash_summarise(&summary, parts->telemetry->crash_scratch, len)) {
             json_begin_object(out, NULL);
             crash_put_summary(out, number, &summary);
             json_number(out, "bytes", len);
@@ -44,7 +45,7 @@ bool mgmt_crashes(void *ctx, const struct json_args *args, struct json *out,
 bool mgmt_crash_data(void *ctx, const struct json_args *args, struct json *out,
                      struct mgmt_refusal *refusal)
 {
-    struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
     uint64_t wanted = json_get_number(args, "number", 0);
     uint64_t from = json_get_number(args, "from", 0);
     char text[2 * DATA_A_REPLY + 1];
@@ -52,7 +53,7 @@ bool mgmt_crash_data(void *ctx, const struct json_args *args, struct json *out,
     size_t len, n;
 
     if (wanted == 0 || wanted >= UINT32_MAX ||
-        !read_crash(drive, (uint32_t)wanted + 1, &len, &number) ||
+        !read_crash(parts, (uint32_t)wanted + 1, &len, &number) ||
         number != wanted || from > len) {
         refusal->code = "bad-argument";
         refusal->text = "\"number\" has to be that of a crash dump, and "
@@ -62,7 +63,7 @@ bool mgmt_crash_data(void *ctx, const struct json_args *args, struct json *out,
     n = MIN(len - (size_t)from, (size_t)DATA_A_REPLY);
     for (size_t i = 0; i < n; i++) {
         log_format(text + 2 * i, 3, "%02x",
-                   drive->telemetry.crash_scratch[from + i]);
+                   parts->telemetry->crash_scratch[from + i]);
     }
     text[2 * n] = '\0';
     json_string(out, "data", text);
@@ -75,16 +76,16 @@ bool mgmt_crash_data(void *ctx, const struct json_args *args, struct json *out,
 bool mgmt_crash_now(void *ctx, const struct json_args *args, struct json *out,
                     struct mgmt_refusal *refusal)
 {
-    struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
     enum crash_cause cause;
 
     (void)out;
-    if (drive->telemetry.crashes.provoke == NULL ||
+    if (parts->telemetry->crashes.provoke == NULL ||
         !crash_cause_parse(json_get_string(args, "how", ""), &cause)) {
         refusal->code = "bad-argument";
         refusal->text = "\"how\" has to be assertion, trap or watchdog.";
         return false;
     }
-    drive->telemetry.crashes.provoke(cause);
+    parts->telemetry->crashes.provoke(cause);
     return true;
 }

@@ -4,20 +4,24 @@
 
 #include <string.h>
 
-#include "firmware/app/drive.h"
+#include "firmware/discovery/addresses.h"
+#include "firmware/hal/log.h"
+#include "firmware/requests/parts.h"
 #include "firmware/text/ip_text.h"
+#include "nvmeof/target/target.h"
+#include "nvmeof/wire/discovery.h"
 
 bool mgmt_referrals(void *ctx, const struct json_args *args, struct json *out,
                     struct mgmt_refusal *refusal)
 {
-    const struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
     const struct nvmf_referral *referral;
 
     (void)args;
     (void)refusal;
     json_begin_array(out, "referrals");
     for (uint8_t i = 0;
-         (referral = nvmf_target_referral(drive->target, i)) != NULL; i++) {
+         (referral = nvmf_target_referral(parts->target, i)) != NULL; i++) {
         json_begin_object(out, NULL);
         json_string(out, "address", referral->traddr);
         json_string(out, "service", referral->trsvcid);
@@ -28,12 +32,13 @@ bool mgmt_referrals(void *ctx, const struct json_args *args, struct json *out,
 }
 
 /* Read the referral that a request names. */
-static bool read_referral(const struct json_args *args,
+static bool read_referral(const struct request_parts *parts,
+                          const struct json_args *args,
                           struct nvmf_referral *referral,
                           struct mgmt_refusal *refusal)
 {
     const char *address = json_get_string(args, "address", "");
-    uint64_t service = json_get_number(args, "service", DRIVE_SERVICE_PORT);
+    uint64_t service = json_get_number(args, "service", parts->service_port);
     struct ip_addr ip;
     struct ip_text text;
 
@@ -60,28 +65,28 @@ static bool read_referral(const struct json_args *args,
 bool mgmt_referral_add(void *ctx, const struct json_args *args,
                        struct json *out, struct mgmt_refusal *refusal)
 {
-    struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
     struct nvmf_referral referral;
 
     (void)out;
-    if (!read_referral(args, &referral, refusal)) {
+    if (!read_referral(parts, args, &referral, refusal)) {
         return false;
     }
     refusal->code = "refused";
     refusal->text = "There are 16 referrals; remove one first.";
-    return nvmf_target_add_referral(drive->target, &referral);
+    return nvmf_target_add_referral(parts->target, &referral);
 }
 
 bool mgmt_referral_remove(void *ctx, const struct json_args *args,
                           struct json *out, struct mgmt_refusal *refusal)
 {
-    struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
     struct nvmf_referral referral;
 
     (void)out;
-    if (!read_referral(args, &referral, refusal)) {
+    if (!read_referral(parts, args, &referral, refusal)) {
         return false;
     }
     refusal->text = "The discovery log has no such referral.";
-    return nvmf_target_remove_referral(drive->target, &referral);
+    return nvmf_target_remove_referral(parts->target, &referral);
 }

@@ -2,7 +2,14 @@
 /* The request about hardware errors: docs/management.md. */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/app/drive.h"
+#include "firmware/drivers/rnic.h"
+#include "firmware/medium/nand_medium.h"
+#include "firmware/memory/memory_check.h"
+#include "firmware/net/drive_net.h"
+#include "firmware/requests/parts.h"
+#include "firmware/usage/hw_log.h"
+#include "hw-model/regs/rnic.h"
+#include "lib/regfields.h"
 
 enum { ERRORS_A_REPLY = 64 };
 
@@ -25,17 +32,19 @@ bool mgmt_hardware_errors(void *ctx, const struct json_args *args,
         [HW_ERROR_NAND_RULE] = "nand-rule",
         [HW_ERROR_RECORD_LOST] = "record-lost",
     };
-    const struct drive *drive = ctx;
-    const struct hw_error_records *records = &drive->hw_log.records;
+    const struct request_parts *parts = ctx;
+    const struct hw_error_records *records = &parts->hw_log->records;
 
     (void)args;
     (void)refusal;
-    json_number(out, "memory-corrected", drive->memory.corrected);
-    json_number(out, "memory-lost", drive->memory.lost);
-    json_number(out, "nand-transfer", drive->nand.seam.transfer_errors);
-    json_number(out, "rnic-transfer", transfer_errors_of_rnic(drive));
-    json_number(out, "nand-rule", drive->nand.seam.rules_broken);
-    json_number(out, "dropped", drive->hw_log.dropped);
+    json_number(out, "memory-corrected", parts->memory->corrected);
+    json_number(out, "memory-lost", parts->memory->lost);
+    json_number(out, "nand-transfer", parts->nand->seam.transfer_errors);
+    json_number(
+        out, "rnic-transfer",
+        rnic_counter_read(&parts->net->verbs, RNIC_COUNT_PARITY_ERRORS));
+    json_number(out, "nand-rule", parts->nand->seam.rules_broken);
+    json_number(out, "dropped", parts->hw_log->dropped);
     json_begin_array(out, "errors");
     for (uint16_t i = 0; i < MIN(records->count, ERRORS_A_REPLY); i++) {
         const struct hw_error *error = &records->error[records->count - 1 - i];

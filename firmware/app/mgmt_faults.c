@@ -3,8 +3,8 @@
  * docs/faults.md. */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/app/drive.h"
 #include "firmware/requests/fault_request.h"
+#include "firmware/requests/parts.h"
 #include "nvmeof/target/fault.h"
 
 static bool refuse_fault(struct mgmt_refusal *refusal, const char *code,
@@ -18,7 +18,7 @@ static bool refuse_fault(struct mgmt_refusal *refusal, const char *code,
 bool mgmt_fault_add(void *ctx, const struct json_args *args, struct json *out,
                     struct mgmt_refusal *refusal)
 {
-    struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
     struct fault_request rule;
 
     (void)out;
@@ -27,8 +27,8 @@ bool mgmt_fault_add(void *ctx, const struct json_args *args, struct json *out,
                             "A member of the fault rule is missing, or its "
                             "value is out of range.");
     }
-    if (rule.is_pdu ? !nvme_tcp_fault_add(&drive->tcp.pdu_faults, &rule.pdu)
-                    : !nvmf_fault_add(drive->target, &rule.nvme)) {
+    if (rule.is_pdu ? !nvme_tcp_fault_add(parts->pdu_faults, &rule.pdu)
+                    : !nvmf_fault_add(parts->target, &rule.nvme)) {
         return refuse_fault(refusal, "refused",
                             "A fault rule with this number exists, or the "
                             "table of fault rules is full.");
@@ -39,13 +39,13 @@ bool mgmt_fault_add(void *ctx, const struct json_args *args, struct json *out,
 bool mgmt_fault_remove(void *ctx, const struct json_args *args,
                        struct json *out, struct mgmt_refusal *refusal)
 {
-    struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
     uint32_t id;
 
     (void)out;
     if (!fault_request_read_id(args, &id) ||
-        (!nvmf_fault_remove(drive->target, id) &&
-         !nvme_tcp_fault_remove(&drive->tcp.pdu_faults, id))) {
+        (!nvmf_fault_remove(parts->target, id) &&
+         !nvme_tcp_fault_remove(parts->pdu_faults, id))) {
         return refuse_fault(refusal, "bad-argument",
                             "There is no fault rule with this number.");
     }
@@ -55,15 +55,15 @@ bool mgmt_fault_remove(void *ctx, const struct json_args *args,
 bool mgmt_fault_turn(void *ctx, const struct json_args *args, struct json *out,
                      struct mgmt_refusal *refusal)
 {
-    struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
     const struct json_member *on = json_find(args, "on");
     uint32_t id;
 
     (void)out;
     if (on == NULL || on->kind != JSON_BOOL ||
         !fault_request_read_id(args, &id) ||
-        (!nvmf_fault_turn(drive->target, id, on->number != 0) &&
-         !nvme_tcp_fault_turn(&drive->tcp.pdu_faults, id, on->number != 0))) {
+        (!nvmf_fault_turn(parts->target, id, on->number != 0) &&
+         !nvme_tcp_fault_turn(parts->pdu_faults, id, on->number != 0))) {
         return refuse_fault(refusal, "bad-argument",
                             "\"on\" has to be true or false, and \"rule\" the "
                             "number of a fault rule.");
@@ -84,14 +84,14 @@ static void print_fault(struct json *out, uint32_t id,
 bool mgmt_faults(void *ctx, const struct json_args *args, struct json *out,
                  struct mgmt_refusal *refusal)
 {
-    const struct drive *drive = ctx;
-    const struct nvme_tcp_faults *pdus = &drive->tcp.pdu_faults;
+    const struct request_parts *parts = ctx;
+    const struct nvme_tcp_faults *pdus = parts->pdu_faults;
     const struct nvmf_fault *fault;
 
     (void)args;
     (void)refusal;
     json_begin_array(out, "faults");
-    for (uint16_t i = 0; (fault = nvmf_fault_at(drive->target, i)) != NULL;
+    for (uint16_t i = 0; (fault = nvmf_fault_at(parts->target, i)) != NULL;
          i++) {
         print_fault(out, fault->id, &fault->trigger);
     }

@@ -2,7 +2,8 @@
 /* The request for a map of the flash: docs/management.md. */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/app/drive.h"
+#include "firmware/medium/nand_medium.h"
+#include "firmware/requests/parts.h"
 
 /* Most rows in one reply; its "next" is the "from" of the next request. */
 enum { ROWS = 64 };
@@ -40,7 +41,8 @@ static void put_dead_dies(struct json *out, const struct nand_medium *medium)
 bool mgmt_superblocks(void *ctx, const struct json_args *args, struct json *out,
                       struct mgmt_refusal *refusal)
 {
-    const struct nand_medium *medium = &((struct drive *)ctx)->nand;
+    const struct nand_medium *medium =
+        ((const struct request_parts *)ctx)->nand;
     uint64_t at = json_get_number(args, "from", 0);
     uint64_t count, end;
 

@@ -3,7 +3,10 @@
  * come out. */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/app/drive.h"
+#include "firmware/hal/log.h"
+#include "firmware/hosts/host_table.h"
+#include "firmware/requests/parts.h"
+#include "nvmeof/target/target.h"
 #include "nvmeof/tls/tls_psk.h"
 
 static bool refuse_change(struct mgmt_refusal *refusal,
@@ -18,10 +21,10 @@ static bool refuse_change(struct mgmt_refusal *refusal,
 
 /* The names by which a host may choose its key of TLS, without the digest of
  * the key that version 1 has, too. */
-static void say_identities(struct json *out, const struct drive *drive,
+static void say_identities(struct json *out, const struct request_parts *parts,
                            const struct host_entry *entry)
 {
-    const char *subnqn = nvmf_target_config(drive->target)->subnqn;
+    const char *subnqn = nvmf_target_config(parts->target)->subnqn;
 
     json_begin_array(out, "tls-identities");
     for (unsigned int version = 0; version < 2 && entry->tls_key.len != 0;
@@ -41,8 +44,8 @@ enum { ROWS_MAX = 8 }; /* of one reply; "next" is the next request's "from" */
 bool mgmt_hosts(void *ctx, const struct json_args *args, struct json *out,
                 struct mgmt_refusal *refusal)
 {
-    const struct drive *drive = ctx;
-    const struct host_list *list = &drive->hosts.list;
+    const struct request_parts *parts = ctx;
+    const struct host_list *list = &parts->hosts->list;
     uint16_t from =
         (uint16_t)MIN(json_get_number(args, "from", 0), (uint64_t)list->count);
     uint16_t end =
@@ -59,7 +62,7 @@ bool mgmt_hosts(void *ctx, const struct json_args *args, struct json *out,
         json_bool(out, "secret", entry->host_key.len != 0);
         json_bool(out, "drive-secret", entry->ctrl_key.len != 0);
         json_bool(out, "tls-key", entry->tls_key.len != 0);
-        say_identities(out, drive, entry);
+        say_identities(out, parts, entry);
         json_string(out, "least-hash", auth_hash_name(entry->least_hash));
         json_string(out, "least-group", auth_dh_name(entry->least_dh));
         json_end_object(out);
@@ -74,7 +77,7 @@ bool mgmt_hosts(void *ctx, const struct json_args *args, struct json *out,
 bool mgmt_host_set(void *ctx, const struct json_args *args, struct json *out,
                    struct mgmt_refusal *refusal)
 {
-    struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
     const struct host_change change = {
         .host_secret = json_get_string(args, "secret", NULL),
         .ctrl_secret = json_get_string(args, "drive-secret", NULL),
@@ -85,25 +88,25 @@ bool mgmt_host_set(void *ctx, const struct json_args *args, struct json *out,
 
     (void)out;
     return refuse_change(
-        refusal, host_table_set(&drive->hosts, json_get_string(args, "nqn", ""),
+        refusal, host_table_set(parts->hosts, json_get_string(args, "nqn", ""),
                                 &change));
 }
 
 bool mgmt_host_remove(void *ctx, const struct json_args *args, struct json *out,
                       struct mgmt_refusal *refusal)
 {
-    struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
 
     (void)out;
     return refuse_change(
         refusal,
-        host_table_remove(&drive->hosts, json_get_string(args, "nqn", "")));
+        host_table_remove(parts->hosts, json_get_string(args, "nqn", "")));
 }
 
 bool mgmt_hosts_exclusive(void *ctx, const struct json_args *args,
                           struct json *out, struct mgmt_refusal *refusal)
 {
-    struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
     const struct json_member *on = json_find(args, "on");
 
     (void)out;
@@ -113,7 +116,7 @@ bool mgmt_hosts_exclusive(void *ctx, const struct json_args *args,
         return false;
     }
     return refuse_change(
-        refusal, host_table_set_exclusive(&drive->hosts, on->number != 0));
+        refusal, host_table_set_exclusive(parts->hosts, on->number != 0));
 }
 
 bool mgmt_authentication(void *ctx, const struct json_args *args,
@@ -124,9 +127,9 @@ bool mgmt_authentication(void *ctx, const struct json_args *args,
         [NVMF_AUTH_EXPIRED] = "expired", [NVMF_AUTH_DISPLACED] = "displaced",
         [NVMF_AUTH_SKIPPED] = "skipped",
     };
-    const struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
     const struct nvmf_auth_counters *counters =
-        nvmf_target_auth_counters(drive->target);
+        nvmf_target_auth_counters(parts->target);
 
     (void)args;
     (void)refusal;

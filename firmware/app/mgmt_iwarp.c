@@ -2,8 +2,12 @@
 /* Management requests about iWARP: see mgmt_requests.h. */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/app/drive.h"
+#include "firmware/drivers/rnic.h"
+#include "firmware/net/drive_net.h"
+#include "firmware/requests/parts.h"
 #include "hw-model/regs/rnic.h"
+#include "lib/regfields.h"
+#include "net/mpa_cm/mpa_cm.h"
 
 static const char *const engine_counter_name[] = {
     [RNIC_IW_COUNT_RX_FPDUS] = "fpdus-in",
@@ -29,19 +33,20 @@ static const char *const manager_counter_name[] = {
 _Static_assert(ARRAY_LEN(manager_counter_name) == MPA_CM_COUNTERS,
                "every counter of the connection manager has a name");
 
-void mgmt_put_iwarp_counters(struct json *out, const struct drive *drive)
+void mgmt_put_iwarp_counters(struct json *out,
+                             const struct request_parts *parts)
 {
-    if (drive->tcp.mpa_cm == NULL) {
+    if (parts->mpa_cm == NULL) {
         return;
     }
     json_begin_object(out, "iwarp");
     for (unsigned int i = 0; i < RNIC_IW_COUNTERS; i++) {
         json_number(out, engine_counter_name[i],
-                    rnic_iw_counter_read(&drive->net.verbs, i));
+                    rnic_iw_counter_read(&parts->net->verbs, i));
     }
     for (unsigned int i = 0; i < MPA_CM_COUNTERS; i++) {
         json_number(out, manager_counter_name[i],
-                    mpa_cm_counter(drive->tcp.mpa_cm, (enum mpa_cm_counter)i));
+                    mpa_cm_counter(parts->mpa_cm, (enum mpa_cm_counter)i));
     }
     json_end_object(out);
 }

@@ -2,8 +2,10 @@
 /* Requests about links, neighbours and addresses: docs/management.md. */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/app/drive.h"
+#include "firmware/net/drive_net.h"
 #include "firmware/net/lag_text.h"
+#include "firmware/requests/parts.h"
+#include "firmware/services/services.h"
 #include "firmware/text/ip_text.h"
 #include "firmware/text/neighbour_text.h"
 
@@ -76,7 +78,8 @@ bool mgmt_lag(void *ctx, const struct json_args *args, struct json *out,
         [CONFIG_LAG_ACTIVE_STANDBY] = "active-standby",
         [CONFIG_LAG_LACP] = "lacp",
     };
-    const struct drive_lag *lag = &((struct drive *)ctx)->net.lag;
+    const struct drive_lag *lag =
+        &((const struct request_parts *)ctx)->net->lag;
 
     (void)args;
     (void)refusal;
@@ -173,7 +176,8 @@ static void put_port_neighbours(struct json *out,
 bool mgmt_neighbours(void *ctx, const struct json_args *args, struct json *out,
                      struct mgmt_refusal *refusal)
 {
-    const struct services *services = &((struct drive *)ctx)->services;
+    const struct services *services =
+        ((const struct request_parts *)ctx)->services;
 
     (void)args;
     (void)refusal;
@@ -199,7 +203,8 @@ bool mgmt_addresses(void *ctx, const struct json_args *args, struct json *out,
         [ADDRESS_READY] = "ready",
         [ADDRESS_DUPLICATE] = "duplicate",
     };
-    const struct net_stack *stack = &((struct drive *)ctx)->net.stack;
+    const struct net_stack *stack =
+        &((const struct request_parts *)ctx)->net->stack;
 
     (void)args;
     (void)refusal;

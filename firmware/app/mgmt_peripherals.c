@@ -2,7 +2,11 @@
 /* Requests about modules, sensors and the BMC: docs/management.md. */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/app/drive.h"
+#include "firmware/bmc/bmc.h"
+#include "firmware/peripherals/modules.h"
+#include "firmware/peripherals/sensors.h"
+#include "firmware/requests/parts.h"
+#include "hw-model/regs/soc.h"
 
 /* Temperatures may be below 0 degrees Celsius, so they are sent in kelvin. */
 enum { ZERO_CELSIUS_MK = 273150 };
@@ -78,13 +82,13 @@ static void put_module(struct json *out, const struct module *module)
 bool mgmt_modules(void *ctx, const struct json_args *args, struct json *out,
                   struct mgmt_refusal *refusal)
 {
-    const struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
 
     (void)args;
     (void)refusal;
     json_begin_array(out, "modules");
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
-        put_module(out, &drive->peripherals.module[i]);
+        put_module(out, &parts->modules[i]);
     }
     json_end_array(out);
     return true;
@@ -93,14 +97,14 @@ bool mgmt_modules(void *ctx, const struct json_args *args, struct json *out,
 bool mgmt_sensors(void *ctx, const struct json_args *args, struct json *out,
                   struct mgmt_refusal *refusal)
 {
-    const struct drive *drive = ctx;
-    const struct bmc_counters *bmc = &drive->peripherals.bmc.counters;
+    const struct request_parts *parts = ctx;
+    const struct bmc_counters *bmc = parts->bmc;
 
     (void)args;
     (void)refusal;
     json_begin_array(out, "sensors");
     for (unsigned int i = 0; i < SENSORS; i++) {
-        const struct sensor *sensor = &drive->peripherals.sensors.sensor[i];
+        const struct sensor *sensor = &parts->sensors->sensor[i];
 
         json_begin_object(out, NULL);
         json_number(out, "address", sensor->request.addr);

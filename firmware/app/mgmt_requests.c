@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/app/drive.h"
 #include "firmware/app/pools_text.h"
+#include "firmware/drivers/toe.h"
 #include "firmware/hal/time.h"
+#include "firmware/requests/parts.h"
+#include "nvmeof/target/target.h"
+#include "nvmeof/tcp/nvme_tcp.h"
 
 static bool handle_status(void *ctx, const struct json_args *args,
                           struct json *out, struct mgmt_refusal *refusal)
 {
-    const struct drive *drive = ctx;
-    const struct nvmf_config *target = nvmf_target_config(drive->target);
+    const struct request_parts *parts = ctx;
+    const struct nvmf_config *target = nvmf_target_config(parts->target);
     uint16_t controllers, qpairs;
 
     (void)args;
     (void)refusal;
-    nvmf_target_stats(drive->target, &controllers, &qpairs);
+    nvmf_target_stats(parts->target, &controllers, &qpairs);
     json_string(out, "firmware", target->fr);
     json_string(out, "serial", target->sn);
     json_string(out, "model", target->mn);
@@ -23,13 +26,12 @@ static bool handle_status(void *ctx, const struct json_args *args,
     json_number(out, "uptime-ms", hal_now_us() / 1000);
     json_number(out, "controllers", controllers);
     json_number(out, "queue-pairs", qpairs);
-    if (drive->tcp.exists) {
-        json_number(out, "tcp-connections",
-                    toe_usage(&drive->tcp.toe).connections);
+    if (parts->toe != NULL) {
+        json_number(out, "tcp-connections", toe_usage(parts->toe).connections);
     }
-    if (drive->tcp.nvme_tcp != NULL) {
+    if (parts->nvme_tcp != NULL) {
         json_number(out, "nvme-tcp-queues",
-                    nvme_tcp_usage(drive->tcp.nvme_tcp).qpairs);
+                    nvme_tcp_usage(parts->nvme_tcp).qpairs);
     }
     return true;
 }
@@ -56,10 +58,12 @@ static bool handle_pools(void *ctx, const struct json_args *args,
 static bool handle_shutdown(void *ctx, const struct json_args *args,
                             struct json *out, struct mgmt_refusal *refusal)
 {
+    const struct request_parts *parts = ctx;
+
     (void)args;
     (void)out;
     (void)refusal;
-    drive_stop(ctx);
+    parts->stop(parts->ctx);
     return true;
 }
 

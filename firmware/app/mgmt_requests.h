@@ -11,7 +11,7 @@
 
 enum { MGMT_REQUESTS = 40 };
 
-/** The context of the handlers is the struct drive. */
+/** The context of the handlers is a struct request_parts. */
 extern const struct mgmt_request mgmt_requests[MGMT_REQUESTS];
 
 /* The type of a handler, as in struct mgmt_request. */
@@ -25,9 +25,9 @@ mgmt_handler mgmt_ana_set;
 /* in mgmt_aoe.c */
 mgmt_handler mgmt_aoe;
 mgmt_handler mgmt_aoe_forget;
-struct drive;
+struct request_parts;
 /** The object "aoe" of the counters; nothing if AoE is off. */
-void mgmt_put_aoe_counters(struct json *out, const struct drive *drive);
+void mgmt_put_aoe_counters(struct json *out, const struct request_parts *parts);
 
 /* in mgmt_config.c */
 mgmt_handler mgmt_config_read;
@@ -85,10 +85,11 @@ mgmt_handler mgmt_outstanding;
 /* in mgmt_tcp.c */
 mgmt_handler mgmt_tcp_connections;
 /** The object "tcp" of the counters; nothing without an engine. */
-void mgmt_put_tcp_counters(struct json *out, const struct drive *drive);
+void mgmt_put_tcp_counters(struct json *out, const struct request_parts *parts);
 
 /* in mgmt_iwarp.c: the object "iwarp"; nothing if iWARP is off. */
-void mgmt_put_iwarp_counters(struct json *out, const struct drive *drive);
+void mgmt_put_iwarp_counters(struct json *out,
+                             const struct request_parts *parts);
 
 /* in mgmt_volume.c */
 mgmt_handler mgmt_namespaces;

@@ -2,9 +2,11 @@
 /* Requests about controllers, queue pairs and commands: docs/management.md. */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/app/drive.h"
+#include "firmware/requests/parts.h"
 #include "firmware/text/ip_text.h"
+#include "nvmeof/binding.h"
 #include "nvmeof/rdma/rdma_limits.h"
+#include "nvmeof/target/target.h"
 #include "nvmeof/wire/opcode.h"
 
 /* Most rows in one reply; its "next" is the "from" of the next request. */
@@ -29,7 +31,8 @@ static void put_controller(struct json *out, const struct nvmf_ctrl_info *info)
 bool mgmt_controllers(void *ctx, const struct json_args *args, struct json *out,
                       struct mgmt_refusal *refusal)
 {
-    const struct nvmf_target *target = ((struct drive *)ctx)->target;
+    const struct nvmf_target *target =
+        ((const struct request_parts *)ctx)->target;
     unsigned int rows = 0;
     uint64_t at = json_get_number(args, "from", 0);
 
@@ -53,7 +56,7 @@ bool mgmt_controllers(void *ctx, const struct json_args *args, struct json *out,
 bool mgmt_disconnect(void *ctx, const struct json_args *args, struct json *out,
                      struct mgmt_refusal *refusal)
 {
-    const struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
     const char *hostnqn = json_get_string(args, "hostnqn", NULL);
     const struct json_member *all = json_find(args, "all");
     bool is_all = all != NULL && all->kind == JSON_BOOL && all->number != 0;
@@ -65,7 +68,7 @@ bool mgmt_disconnect(void *ctx, const struct json_args *args, struct json *out,
         return false;
     }
     json_number(out, "ended",
-                nvmf_target_end_ctrls(drive->target, hostnqn, drive->now_us));
+                nvmf_target_end_ctrls(parts->target, hostnqn, *parts->now_us));
     return true;
 }
 
@@ -88,7 +91,7 @@ static void put_queue_pair(struct json *out, const struct nvmf_qpair_info *info,
 bool mgmt_queue_pairs(void *ctx, const struct json_args *args, struct json *out,
                       struct mgmt_refusal *refusal)
 {
-    const struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
     unsigned int rows = 0;
     uint64_t at = json_get_number(args, "from", 0);
 
@@ -98,7 +101,7 @@ bool mgmt_queue_pairs(void *ctx, const struct json_args *args, struct json *out,
         struct nvmf_qpair_info info;
         struct ip_addr peer;
 
-        if (nvmf_target_qpair_info(drive->target, (uint16_t)at, &info)) {
+        if (nvmf_target_qpair_info(parts->target, (uint16_t)at, &info)) {
             peer = ip_addr_from_bytes(info.host);
             put_queue_pair(out, &info, &peer);
             rows++;
@@ -137,11 +140,11 @@ static void put_request(struct json *out, const struct nvmf_request_info *info)
 bool mgmt_outstanding(void *ctx, const struct json_args *args, struct json *out,
                       struct mgmt_refusal *refusal)
 {
-    const struct drive *drive = ctx;
-    uint64_t now_us = drive_clock_us(drive);
+    const struct request_parts *parts = ctx;
+    uint64_t now_us = parts->clock_us(parts->ctx);
     unsigned int rows = 0;
     uint64_t at = json_get_number(args, "from", 0);
-    const struct nvmf_bindings *transports = &drive->transports;
+    const struct nvmf_bindings *transports = parts->transports;
     uint64_t count = transports->requests;
     uint64_t end = MIN(MIN(at, count) + REQUESTS_A_REPLY, count);
 
@@ -151,7 +154,7 @@ bool mgmt_outstanding(void *ctx, const struct json_args *args, struct json *out,
         struct nvmf_request_info info;
 
         if (nvmf_target_request_info(
-                drive->target, nvmf_bindings_request(transports, (uint32_t)at),
+                parts->target, nvmf_bindings_request(transports, (uint32_t)at),
                 now_us, &info)) {
             put_request(out, &info);
             rows++;

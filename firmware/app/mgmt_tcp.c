@@ -3,7 +3,11 @@
  * management channel: docs/management.md. */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/app/drive.h"
+#include "firmware/drivers/toe.h"
+#include "firmware/requests/parts.h"
+#include "firmware/tcp/nvme_socket.h"
+#include "firmware/tcp/tcp_echo.h"
+#include "firmware/tcp/tls_socket.h"
 #include "firmware/text/ip_text.h"
 #include "lib/bytes.h"
 #include "net/tcp/tcp.h"
@@ -52,6 +56,22 @@ static void put_address(struct json *out, const char *key, const uint8_t *ip)
     json_string(out, key, ip_text(&addr).text);
 }
 
+/* Which service of the drive has this TCP port; "": none. */
+static const char *port_user(uint16_t port)
+{
+    switch (port) {
+    case TCP_ECHO_PORT:
+        return "echo";
+    case TCP_DISCARD_PORT:
+        return "discard";
+    case NVME_SOCKET_PORT: /* and iWARP's */
+    case NVME_SOCKET_DISCOVERY_PORT:
+        return "nvme-tcp";
+    default:
+        return "";
+    }
+}
+
 static void put_ends(struct json *out, const uint8_t *tcb)
 {
     uint16_t vlan = get_le16(tcb + TOE_TCB_VLAN);
@@ -61,7 +81,7 @@ static void put_ends(struct json *out, const uint8_t *tcb)
     json_string(out, "user",
                 (tcb[TOE_TCB_FLAGS] & TOE_TCB_IS_RDMA) != 0
                     ? "iwarp"
-                    : tcp_services_user(get_le16(tcb + TOE_TCB_LOCAL_PORT)));
+                    : port_user(get_le16(tcb + TOE_TCB_LOCAL_PORT)));
     json_number(out, "port", tcb[TOE_TCB_PORT]);
     if (vlan != UNTAGGED) {
         json_number(out, "vlan", vlan);
@@ -167,10 +187,11 @@ static void put_connection(struct json *out, const struct nvme_tcp *tcp,
 
 /* @return the state of the first connection from `place` on, which moves behind
  * it; NULL: there is none */
-static const uint8_t *connection_next(struct drive *drive, uint32_t *place)
+static const uint8_t *connection_next(const struct request_parts *parts,
+                                      uint32_t *place)
 {
-    const uint8_t *tcb = drive->tcp.exists && *place <= PLACE_MASK
-                             ? toe_query_next(&drive->tcp.toe, *place)
+    const uint8_t *tcb = parts->toe != NULL && *place <= PLACE_MASK
+                             ? toe_query_next(parts->toe, *place)
                              : NULL;
 
     if (tcb != NULL) {
@@ -182,18 +203,18 @@ static const uint8_t *connection_next(struct drive *drive, uint32_t *place)
 bool mgmt_tcp_connections(void *ctx, const struct json_args *args,
                           struct json *out, struct mgmt_refusal *refusal)
 {
-    struct drive *drive = ctx;
+    const struct request_parts *parts = ctx;
     uint64_t from = json_get_number(args, "from", 0);
     uint32_t place = (uint32_t)MIN(from, (uint64_t)PLACE_MASK + 1);
-    const uint8_t *tcb = connection_next(drive, &place);
+    const uint8_t *tcb = connection_next(parts, &place);
     unsigned int rows = 0;
 
     (void)refusal;
     json_begin_array(out, "tcp-connections");
     for (; tcb != NULL && rows < ROWS; rows++) {
-        put_connection(out, drive->tcp.nvme_tcp, tcb);
+        put_connection(out, parts->nvme_tcp, tcb);
         if (rows + 1 < ROWS) {
-            tcb = connection_next(drive, &place);
+            tcb = connection_next(parts, &place);
         }
     }
     json_end_array(out);
@@ -322,11 +343,11 @@ static void put_tls_counters(struct json *out, const struct tls_socket *tls)
     json_end_object(out);
 }
 
-void mgmt_put_tcp_counters(struct json *out, const struct drive *drive)
+void mgmt_put_tcp_counters(struct json *out, const struct request_parts *parts)
 {
-    const struct toe *toe = &drive->tcp.toe;
+    const struct toe *toe = parts->toe;
 
-    if (!drive->tcp.exists) {
+    if (parts->toe == NULL) {
         return;
     }
     json_begin_object(out, "tcp");
@@ -338,12 +359,12 @@ void mgmt_put_tcp_counters(struct json *out, const struct drive *drive)
         json_number(out, protocol_counter_name[i],
                     toe_tcp_counter_read(toe, i));
     }
-    put_echo_counters(out, &drive->tcp.echo.counters);
+    put_echo_counters(out, &parts->tcp_echo->counters);
     json_end_object(out);
-    if (drive->tcp.nvme_tcp != NULL) {
-        put_nvme_counters(out, drive->tcp.nvme_tcp);
-        if (drive->tcp.tls != NULL) {
-            put_tls_counters(out, drive->tcp.tls);
+    if (parts->nvme_tcp != NULL) {
+        put_nvme_counters(out, parts->nvme_tcp);
+        if (parts->tls != NULL) {
+            put_tls_counters(out, parts->tls);
         }
     }
 }

@@ -2,7 +2,8 @@
 /* The request about namespaces: docs/management.md. */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/app/drive.h"
+#include "firmware/requests/parts.h"
+#include "storage/volume/volume.h"
 
 /* Most namespaces in one reply; its "next" is the "from" of the next request.
  */
@@ -48,8 +49,8 @@ static void put_namespace(struct json *out, const struct volume *volume,
 bool mgmt_namespaces(void *ctx, const struct json_args *args, struct json *out,
                      struct mgmt_refusal *refusal)
 {
-    const struct drive *drive = ctx;
-    const struct volume_table *table = volume_now(drive->volume);
+    const struct request_parts *parts = ctx;
+    const struct volume_table *table = volume_now(parts->volume);
     uint64_t nsid = json_get_number(args, "from", 1);
     struct volume_capacity capacity;
     unsigned int rows = 0;
@@ -62,7 +63,7 @@ bool mgmt_namespaces(void *ctx, const struct json_args *args, struct json *out,
     json_begin_array(out, "namespaces");
     for (; nsid <= VOLUME_NAMESPACES && rows < NAMESPACES_A_REPLY; nsid++) {
         if (volume_table_find(table, (uint32_t)nsid) != NULL) {
-            put_namespace(out, drive->volume, (uint32_t)nsid);
+            put_namespace(out, parts->volume, (uint32_t)nsid);
             rows++;
         }
     }

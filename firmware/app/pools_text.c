@@ -1,6 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/pools_text.h"
 
+#include "firmware/drivers/media.h"
+#include "firmware/drivers/rnic.h"
+#include "firmware/drivers/toe.h"
+#include "firmware/echo/echo.h"
+#include "firmware/hal/log.h"
+#include "firmware/medium/nand_medium.h"
+#include "firmware/net/drive_net.h"
+#include "firmware/requests/parts.h"
+#include "firmware/tcp/mpa_socket.h"
+#include "firmware/tcp/tcp_echo.h"
+#include "firmware/tcp/tls_socket.h"
+#include "nvmeof/aoe/aoe.h"
+#include "nvmeof/bufs/buf_pool.h"
+#include "nvmeof/rdma/rdma_transport.h"
+#include "nvmeof/target/target.h"
+
 /* The function that pools_each() calls, with its context. */
 struct pools_sink {
     pools_tell *tell;
@@ -72,73 +88,73 @@ static void rnic_text(const struct pools_sink *sink, const struct verbs *verbs)
 }
 
 static void medium_text(const struct pools_sink *sink,
-                        const struct drive *drive)
+                        const struct request_parts *parts)
 {
     uint32_t used, all;
 
-    if (drive->nand.ftl == NULL) {
-        used = media_outstanding(&drive->media);
-        all = drive->media.queue.mask + 1;
+    if (parts->nand->ftl == NULL) {
+        used = media_outstanding(parts->media);
+        all = parts->media->queue.mask + 1;
     } else {
-        used = ftl_operations(drive->nand.ftl, &all);
+        used = ftl_operations(parts->nand->ftl, &all);
     }
     tell_pool(sink, "media-commands", used, all);
 }
 
 static void tcp_text(const struct pools_sink *sink,
-                     const struct tcp_services *tcp)
+                     const struct request_parts *parts)
 {
     struct nvme_tcp_usage nvme;
     struct toe_usage usage;
 
-    if (!tcp->exists) {
+    if (parts->toe == NULL) {
         return;
     }
-    usage = toe_usage(&tcp->toe);
+    usage = toe_usage(parts->toe);
     tell_pool(sink, "tcp-connections", usage.connections, TOE_CONNECTIONS);
     tell_pool(sink, "tcp-half-open", usage.half_open, TOE_HALF_OPEN);
     tell_pool(sink, "tcp-time-wait", usage.time_waits, TOE_TIME_WAITS);
     tell_pool(sink, "tcp-pages", usage.pages, TOE_PAGES);
-    tell_pool(sink, "tcp-echo-connections", tcp->echo.used, TCP_ECHO_CONNS);
-    if (tcp->mpa_cm != NULL) {
-        struct mpa_cm_usage iwarp = mpa_cm_usage(tcp->mpa_cm);
+    tell_pool(sink, "tcp-echo-connections", parts->tcp_echo->used,
+              TCP_ECHO_CONNS);
+    if (parts->mpa_cm != NULL) {
+        struct mpa_cm_usage iwarp = mpa_cm_usage(parts->mpa_cm);
 
         tell_pool(sink, "iwarp-connections", iwarp.connections, MPA_CM_CONNS);
         tell_pool(sink, "iwarp-half-open", iwarp.half_open, MPA_CM_HALF_OPEN);
     }
-    if (tcp->nvme_tcp != NULL) {
-        nvme = nvme_tcp_usage(tcp->nvme_tcp);
+    if (parts->nvme_tcp != NULL) {
+        nvme = nvme_tcp_usage(parts->nvme_tcp);
         tell_pool(sink, "nvme-tcp-connections", nvme.connections,
                   NVME_TCP_QUEUES);
         tell_pool(sink, "nvme-tcp-requests", nvme.requests, NVME_TCP_REQUESTS);
         tell_pool(sink, "nvme-tcp-slots", nvme.slots, NVME_TCP_POOL_SLOTS);
     }
-    if (tcp->tls != NULL) {
+    if (parts->tls != NULL) {
         /* Those that are being ended count, too: others have their places. */
         tell_pool(sink, "nvme-tls-connections",
-                  MIN(tcp->tls->open_count, (uint32_t)TLS_OPEN_MAX),
+                  MIN(parts->tls->open_count, (uint32_t)TLS_OPEN_MAX),
                   TLS_OPEN_MAX);
     }
 }
 
-void pools_each(const struct drive *drive, pools_tell *tell, void *ctx)
+void pools_each(const struct request_parts *parts, pools_tell *tell, void *ctx)
 {
     const struct pools_sink whom = {tell, ctx}, *sink = &whom;
-    const struct neigh_table *neigh = &drive->net.stack.neigh;
+    const struct neigh_table *neigh = &parts->net->stack.neigh;
 
-    target_text(sink, drive->target);
-    rdma_text(sink, drive->rdma, drive->bufs);
-    cm_text(sink, &drive->net.cm);
-    rnic_text(sink, &drive->net.verbs);
+    target_text(sink, parts->target);
+    rdma_text(sink, parts->rdma, parts->bufs);
+    cm_text(sink, &parts->net->cm);
+    rnic_text(sink, &parts->net->verbs);
     tell_pool(sink, "neighbours", neigh->used, NET_NEIGHBOURS);
     tell_pool(sink, "neighbours-held", neigh->pinned, NET_NEIGHBOURS);
-    medium_text(sink, drive);
-    tell_pool(sink, "echo-connections", echo_conns_used(&drive->echo),
+    medium_text(sink, parts);
+    tell_pool(sink, "echo-connections", echo_conns_used(parts->echo),
               ECHO_CONNS);
-    tcp_text(sink, &drive->tcp);
-    if (drive->aoe.aoe != NULL) {
-        tell_pool(sink, "aoe-commands", aoe_slots_used(drive->aoe.aoe),
-                  AOE_SLOTS);
+    tcp_text(sink, parts);
+    if (parts->aoe != NULL) {
+        tell_pool(sink, "aoe-commands", aoe_slots_used(parts->aoe), AOE_SLOTS);
     }
 }
 
@@ -147,7 +163,7 @@ static void say_pool(void *ctx, const char *name, uint32_t used, uint32_t all)
     log_text(ctx, "%s: %u of %u", name, (unsigned int)used, (unsigned int)all);
 }
 
-void pools_text(const struct drive *drive)
+void pools_text(const struct request_parts *parts)
 {
-    pools_each(drive, say_pool, drive->log);
+    pools_each(parts, say_pool, parts->log);
 }

@@ -5,6 +5,7 @@ set(SOURCES
     console.c
     drive.c
     drive_memory.c
+    drive_parts.c
     drive_stages.c
     firmware_update.c
     keepers.c

@@ -459,21 +459,6 @@ void tcp_services_start(struct drive *drive, const struct drive_config *config)
     }
 }
 
-const char *tcp_services_user(uint16_t port)
-{
-    switch (port) {
-    case TCP_ECHO_PORT:
-        return "echo";
-    case TCP_DISCARD_PORT:
-        return "discard";
-    case NVME_SOCKET_PORT: /* and iWARP's */
-    case NVME_SOCKET_DISCOVERY_PORT:
-        return "nvme-tcp";
-    default:
-        return "";
-    }
-}
-
 /* ---- The component. */
 
 /* Bytes of NVMe/TCP hardly ever concern a step. */

@@ -67,9 +67,6 @@ void tcp_services_start(struct drive *drive, const struct drive_config *config);
 /** Switch the services on or off.  Their connections are reset. */
 void tcp_services_switch(struct drive *drive, bool is_on);
 
-/** Which service of the drive has this TCP port.  @return its name, or "" */
-const char *tcp_services_user(uint16_t port);
-
 /** DRAM that NVMe/TCP and iWARP need with this configuration. */
 uint64_t tcp_services_dram(const struct config *config);
 

@@ -80,8 +80,8 @@ static bool handle_request(const char *request, const char *arguments)
     json_init(&out, answer, sizeof(answer) - 1);
     for (size_t i = 0; i < MGMT_REQUESTS; i++) {
         if (strcmp(mgmt_requests[i].name, request) == 0) {
-            is_accepted = mgmt_requests[i].handle(&bed.drive->drive, &args,
-                                                  &out, &refusal);
+            is_accepted = mgmt_requests[i].handle(&bed.drive->drive.parts,
+                                                  &args, &out, &refusal);
         }
     }
     assert_false(out.is_cut);
