@@ -9,7 +9,7 @@
 #include "firmware/text/ip_text.h"
 #include "firmware/net/lag_text.h"
 #include "firmware/text/neighbour_text.h"
-#include "firmware/app/pools_text.h"
+#include "firmware/requests/pools_text.h"
 #include "hw-model/regs/port_names.h"
 
 enum {

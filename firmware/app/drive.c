@@ -9,7 +9,7 @@
 #include "firmware/app/drive_stages.h"
 #include "firmware/app/keepers.h"
 #include "firmware/medium/media_seam.h"
-#include "firmware/app/mgmt_requests.h"
+#include "firmware/requests/mgmt_requests.h"
 #include "firmware/app/vendor_logs.h"
 #include "firmware/drivers/nand.h"
 #include "net/cm/cm_rdma.h"

@@ -9,28 +9,10 @@ set(SOURCES
     drive_stages.c
     firmware_update.c
     keepers.c
-    mgmt_ana.c
-    mgmt_aoe.c
-    mgmt_config.c
-    mgmt_counters.c
-    mgmt_crash.c
-    mgmt_discovery.c
-    mgmt_errors.c
-    mgmt_faults.c
-    mgmt_flash.c
-    mgmt_hosts.c
-    mgmt_iwarp.c
-    mgmt_network.c
-    mgmt_peripherals.c
-    mgmt_requests.c
-    mgmt_tables.c
-    mgmt_tcp.c
-    mgmt_volume.c
     nand_reports.c
     nand_rules.c
     operations.c
     peripherals.c
-    pools_text.c
     stage_relay.c
     stages.c
     tcp_services.c

@@ -1,4 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     fault_request.c
+    mgmt_ana.c
+    mgmt_aoe.c
+    mgmt_config.c
+    mgmt_counters.c
+    mgmt_crash.c
+    mgmt_discovery.c
+    mgmt_errors.c
+    mgmt_faults.c
+    mgmt_flash.c
+    mgmt_hosts.c
+    mgmt_iwarp.c
+    mgmt_network.c
+    mgmt_peripherals.c
+    mgmt_requests.c
+    mgmt_tables.c
+    mgmt_tcp.c
+    mgmt_volume.c
+    pools_text.c
 )

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "firmware/app/mgmt_requests.h"
+#include "firmware/requests/mgmt_requests.h"
 #include "firmware/app/tcp_services.h"
 #include "firmware/mgmt/mgmt_service.h"
 #include "net/wire/ipv4.h"

@@ -53,6 +53,14 @@ def test_a_layer_may_only_include_the_layers_in_its_row(tmp_path: Path) -> None:
         "firmware/hal/log.h:1: firmware/hal may not include firmware/drivers/uart.h"]
 
 
+def test_a_layer_that_may_include_all_firmware_leaves_out_what_puts_it_together(
+        tmp_path: Path) -> None:
+    path = "firmware/requests/mgmt_lag.c"
+    assert complaints(tmp_path, path, "firmware/net/drive_net.h") == []
+    assert complaints(tmp_path, path, "firmware/app/drive.h") == [
+        f"{path}:1: firmware/requests may not include firmware/app/drive.h"]
+
+
 @pytest.mark.parametrize(("path", "header"), [
     ("nvmeof/target/request/buffer.c", "nvmeof/target/io/io.h"),
     ("nvmeof/target/io/copy.c", "nvmeof/target/logs/logs.h"),

@@ -13,7 +13,7 @@ ROW = re.compile(r'^    \{"([a-z-]+)", \w+, (?:handle|mgmt)_\w+\},$', re.M)
 
 
 def test_the_words_are_about_the_requests_of_the_firmware() -> None:
-    source = (paths.TOP / "firmware/app/mgmt_requests.c").read_text(encoding="utf-8")
+    source = (paths.TOP / "firmware/requests/mgmt_requests.c").read_text(encoding="utf-8")
     known = ROW.findall(source)
     told = [name for names in mgmt_words.REQUESTS for name in names.split(", ")]
     assert len(known) > 35 and sorted(told) == sorted(known)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The request about namespaces: docs/management.md. */
-#include "firmware/app/mgmt_requests.h"
+#include "firmware/requests/mgmt_requests.h"
 
 #include "firmware/requests/parts.h"
 #include "storage/volume/volume.h"

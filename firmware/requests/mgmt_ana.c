@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests about how namespaces can be reached: docs/management.md. */
-#include "firmware/app/mgmt_requests.h"
+#include "firmware/requests/mgmt_requests.h"
 
 #include "firmware/console/console_ana.h"
 #include "firmware/requests/parts.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Management requests about iWARP: see mgmt_requests.h. */
-#include "firmware/app/mgmt_requests.h"
+#include "firmware/requests/mgmt_requests.h"
 
 #include "firmware/drivers/rnic.h"
 #include "firmware/net/drive_net.h"

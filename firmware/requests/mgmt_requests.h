@@ -4,8 +4,8 @@
  * docs/management.md.  They connect the management protocol to the drive's
  * parts.
  */
-#ifndef ESSD_APP_MGMT_REQUESTS_H
-#define ESSD_APP_MGMT_REQUESTS_H
+#ifndef ESSD_REQUESTS_MGMT_REQUESTS_H
+#define ESSD_REQUESTS_MGMT_REQUESTS_H
 
 #include "firmware/mgmt/mgmt_service.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/pools_text.h"
+#include "firmware/requests/pools_text.h"
 
 #include "firmware/drivers/media.h"
 #include "firmware/drivers/rnic.h"

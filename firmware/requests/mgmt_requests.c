@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/mgmt_requests.h"
+#include "firmware/requests/mgmt_requests.h"
 
-#include "firmware/app/pools_text.h"
+#include "firmware/requests/pools_text.h"
 #include "firmware/drivers/toe.h"
 #include "firmware/hal/time.h"
 #include "firmware/requests/parts.h"

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "firmware/app/mgmt_requests.h"
+#include "firmware/requests/mgmt_requests.h"
 #include "firmware/telemetry/crash_store.h"
 #include "tests/test_fixture.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests about who may connect: docs/management.md.  Secrets go in, and never
  * come out. */
-#include "firmware/app/mgmt_requests.h"
+#include "firmware/requests/mgmt_requests.h"
 
 #include "firmware/hal/log.h"
 #include "firmware/hosts/host_table.h"

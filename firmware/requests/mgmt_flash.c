@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The request for a map of the flash: docs/management.md. */
-#include "firmware/app/mgmt_requests.h"
+#include "firmware/requests/mgmt_requests.h"
 
 #include "firmware/medium/nand_medium.h"
 #include "firmware/requests/parts.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests about fault rules for NVMe commands and for PDUs of NVMe/TCP:
  * docs/faults.md. */
-#include "firmware/app/mgmt_requests.h"
+#include "firmware/requests/mgmt_requests.h"
 
 #include "firmware/requests/fault_request.h"
 #include "firmware/requests/parts.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The connections of the TCP offload engine and its counters, for the
  * management channel: docs/management.md. */
-#include "firmware/app/mgmt_requests.h"
+#include "firmware/requests/mgmt_requests.h"
 
 #include "firmware/drivers/toe.h"
 #include "firmware/requests/parts.h"

@@ -3,8 +3,8 @@
  * How much of each pool of resources is in use: docs/console.md,
  * docs/management.md.
  */
-#ifndef ESSD_APP_POOLS_TEXT_H
-#define ESSD_APP_POOLS_TEXT_H
+#ifndef ESSD_REQUESTS_POOLS_TEXT_H
+#define ESSD_REQUESTS_POOLS_TEXT_H
 
 #include <stdint.h>
 

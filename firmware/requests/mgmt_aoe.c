@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The devices of ATA over Ethernet and its counters, for the management
  * channel: docs/management.md. */
-#include "firmware/app/mgmt_requests.h"
+#include "firmware/requests/mgmt_requests.h"
 
 #include "firmware/requests/parts.h"
 #include "nvmeof/aoe/aoe.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests about modules, sensors and the BMC: docs/management.md. */
-#include "firmware/app/mgmt_requests.h"
+#include "firmware/requests/mgmt_requests.h"
 
 #include "firmware/bmc/bmc.h"
 #include "firmware/peripherals/modules.h"
