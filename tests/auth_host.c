@@ -37,6 +37,7 @@ size_t auth_host_negotiate(struct auth_host *host, uint8_t hashes, uint8_t dhs,
 {
     auth_negotiate_emit(buf, &(struct auth_negotiate){
                                  .t_id = host->t_id,
+                                 .concat = host->concat,
                                  .has_dhchap = true,
                                  .hashes = hashes,
                                  .dhs = dhs,
@@ -93,22 +94,28 @@ size_t auth_host_reply(struct auth_host *host, const uint8_t *buf, size_t len,
             .challenge = challenge.c1,
             .seqnum = challenge.seqnum,
             .t_id = host->t_id,
+            .concat = host->concat,
             .role = "HostHost",
             .nqn = host->hostnqn,
             .peer_nqn = host->subnqn,
             .secret_hash = host->dh != AUTH_DH_NULL ? host->secret_hash : NULL,
         },
         host->r1);
-    return auth_reply_emit(reply, &(struct auth_reply){
-                                      .t_id = host->t_id,
-                                      .hash_len = auth_hash_len(host->hash),
-                                      .has_challenge = wants_proof,
-                                      .dh_len = auth_dh_len(host->dh),
-                                      .seqnum = wants_proof ? S2 : 0,
-                                      .r1 = host->r1,
-                                      .c2 = host->c2,
-                                      .dh_value = host->dh_value,
-                                  });
+    if (host->concat != AUTH_CONCAT_NONE && host->dh != AUTH_DH_NULL) {
+        auth_generate_psk(&host->ops, (enum auth_hash)host->hash,
+                          host->secret_hash, challenge.c1, host->c2, host->psk);
+    }
+    return auth_reply_emit(
+        reply, &(struct auth_reply){
+                   .t_id = host->t_id,
+                   .hash_len = auth_hash_len(host->hash),
+                   .has_challenge = wants_proof || host->concat != 0,
+                   .dh_len = auth_dh_len(host->dh),
+                   .seqnum = wants_proof ? S2 : 0,
+                   .r1 = host->r1,
+                   .c2 = host->c2,
+                   .dh_value = host->dh_value,
+               });
 }
 
 bool auth_host_accepts(struct auth_host *host, const uint8_t *buf, size_t len)
@@ -135,6 +142,7 @@ bool auth_host_accepts(struct auth_host *host, const uint8_t *buf, size_t len)
             .challenge = host->c2,
             .seqnum = S2,
             .t_id = host->t_id,
+            .concat = host->concat,
             .role = "Controller",
             .nqn = host->subnqn,
             .peer_nqn = host->hostnqn,

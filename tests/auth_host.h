@@ -13,6 +13,7 @@ struct auth_host {
     const char *hostnqn, *subnqn;
     struct auth_key key, ctrl_key; /* empty ctrl_key: wants no proof */
     uint16_t t_id;
+    uint8_t concat; /* SC_C; 0 unless a test sets it */
 
     struct crypto crypto;
     struct auth_crypto ops;
@@ -21,6 +22,7 @@ struct auth_host {
     uint8_t r1[AUTH_HASH_MAX], c2[AUTH_HASH_MAX];
     uint8_t secret_hash[AUTH_HASH_MAX];
     uint8_t dh_value[AUTH_DH_MAX];
+    uint8_t psk[AUTH_HASH_MAX]; /* the generated key, if it wants one */
 };
 
 /** The secrets are texts; an empty one is no key. */

@@ -16,6 +16,7 @@ set(SOURCES
     stage_relay.c
     stages.c
     tcp_services.c
+    tls_keys.c
     transfer_errors.c
     vendor_logs.c
 )

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "firmware/app/drive.h"
+#include "firmware/app/tls_keys.h"
 #include "firmware/crypto/aead.h"
 #include "lib/bytes.h"
-#include "nvmeof/wire/fabrics.h"
 
 enum {
     COMMANDS = 1024,
@@ -202,34 +202,13 @@ uint64_t tcp_services_dram(const struct config *config)
     return bytes;
 }
 
-/* The keys of a host, for TLS.  There is one configured key, of which older
- * programs derive another one. */
-static unsigned int find_keys(void *ctx, const struct tls_identity *identity,
-                              struct tls_secret *keys)
-{
-    const struct drive *drive = ctx;
-    const char *subnqn = nvmf_target_config(drive->target)->subnqn;
-    const struct auth_key *key =
-        host_table_tls_key(&drive->hosts, identity->hostnqn);
-    unsigned int count = 0;
-
-    if (key == NULL || (strcmp(identity->subnqn, subnqn) != 0 &&
-                        strcmp(identity->subnqn, NVME_DISCOVERY_NQN) != 0)) {
-        return 0;
-    }
-    for (int style = 0; style < TLS_STYLES; style++) {
-        count += tls_psk_derive(&drive->tcp.tls_crypto, key, identity,
-                                (enum tls_style)style, &keys[count]);
-    }
-    return count;
-}
-
 /* Put TLS between NVMe/TCP and the engine, if the configuration wants it.
  * @return false when there is too little DRAM */
 static bool tls_init(struct drive *drive, const struct drive_config *config,
                      struct nvme_tcp_config *nvme)
 {
     struct tcp_services *tcp = &drive->tcp;
+    const struct nvmf_key_maker maker = {drive, tls_keys_derive};
     const struct tls_socket_config tls = {
         .toe = &tcp->toe,
         .nvme = &tcp->nvme,
@@ -238,7 +217,8 @@ static bool tls_init(struct drive *drive, const struct drive_config *config,
         .crypto = &tcp->tls_crypto,
         .memory = dram_reserve(config->dram, TLS_MEMORY_BYTES, MEMORY_ALIGN),
         .is_required = config->config->network.tls == CONFIG_TLS_REQUIRED,
-        .find_keys = find_keys,
+        .find_keys = tls_keys_find,
+        .key_number = tls_keys_number,
         .ctx = drive,
         .key_log = config->key_log,
     };
@@ -250,8 +230,10 @@ static bool tls_init(struct drive *drive, const struct drive_config *config,
         return false;
     }
     tcp->tls_crypto = crypto_tls_ops(&drive->crypto);
+    nvmf_target_set_key_maker(drive->target, &maker);
     nvme->socket = tls_socket_init(tcp->tls, &tls);
     nvme->admits = tls_socket_admits;
+    nvme->channel = tls_socket_channel;
     nvme->admits_ctx = tcp->tls;
     return true;
 }

@@ -128,7 +128,8 @@ static const char *auth_reason(const struct nvmf_auth_end *end)
     static const char *const reasons[AUTH_FAILURES] = {
         [AUTH_FAILED_PROOF] = "the secret of one side is wrong or missing",
         [AUTH_FAILED_PROTOCOL] = "the host does not offer DH-HMAC-CHAP",
-        [AUTH_FAILED_CONCAT] = "the host asks for a secure channel",
+        [AUTH_FAILED_CONCAT] =
+            "the host asks for a secure channel that it cannot have",
         [AUTH_FAILED_HASH] = "the host offers only weak hash functions",
         [AUTH_FAILED_DH] = "the host offers only weak groups",
         [AUTH_FAILED_PAYLOAD] = "a message is malformed",
@@ -167,9 +168,10 @@ void connect_log_auth(void *ctx, const struct nvmf_auth_end *end)
     keep_printable(hostnqn);
     if (is_proven) {
         log_line(connect_log->log,
-                 "nvme-of: %s: host %.*s has authenticated with %s, group %s",
+                 "nvme-of: %s: host %.*s has authenticated with %s, group %s%s",
                  ip_text(&peer).text, 120, hostnqn, auth_hash_name(end->hash),
-                 auth_dh_name(end->dh));
+                 auth_dh_name(end->dh),
+                 end->has_key ? ", and generated a key of TLS" : "");
     } else {
         log_line(connect_log->log,
                  "nvme-of: %s: authentication of queue %u failed: %s; host "

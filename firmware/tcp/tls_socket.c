@@ -250,6 +250,24 @@ bool tls_socket_admits(void *ctx, uint32_t id, const char *hostnqn)
                             key_is_in_force(ctx, conn));
 }
 
+struct nvmf_channel tls_socket_channel(void *ctx, uint32_t id)
+{
+    const struct tls_socket *socket = ctx;
+    const struct tls_socket_config *config = &socket->config;
+    const struct tls_conn *conn = conn_of(ctx, id);
+
+    if (conn == NULL) {
+        return (struct nvmf_channel){.kind = NVMF_CHANNEL_PLAIN};
+    }
+    if (!conn->identity.is_generated) {
+        return (struct nvmf_channel){.kind = NVMF_CHANNEL_RETAINED};
+    }
+    return (struct nvmf_channel){
+        .kind = NVMF_CHANNEL_GENERATED,
+        .key = config->key_number(config->ctx, &conn->identity),
+    };
+}
+
 struct nvme_tcp_socket tls_socket_init(struct tls_socket *socket,
                                        const struct tls_socket_config *config)
 {

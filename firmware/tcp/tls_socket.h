@@ -133,7 +133,9 @@ struct tls_socket_config {
     /* As in struct tls_server_config. */
     unsigned int (*find_keys)(void *ctx, const struct tls_identity *identity,
                               struct tls_secret *keys);
-    void *ctx;
+    /* The number of a generated key; 0: there is none with this name. */
+    uint32_t (*key_number)(void *ctx, const struct tls_identity *identity);
+    void *ctx; /* of both */
     struct tls_key_log key_log;
 };
 
@@ -167,6 +169,10 @@ struct nvme_tcp_socket tls_socket_init(struct tls_socket *socket,
  * is that of any host if the connection is plain.  For nvme_tcp_config.admits.
  * @param ctx  the struct tls_socket */
 bool tls_socket_admits(void *ctx, uint32_t id, const char *hostnqn);
+
+/** What protects a connection.  For nvme_tcp_config.channel.
+ * @param ctx  the struct tls_socket */
+struct nvmf_channel tls_socket_channel(void *ctx, uint32_t id);
 
 /**
  * Take an entry of the engine that NVMe/TCP and others have not taken.

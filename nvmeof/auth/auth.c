@@ -52,6 +52,7 @@ void auth_wipe(struct auth_session *session)
     wipe_bytes(session->exponent, sizeof(session->exponent));
     wipe_bytes(session->dh_value, sizeof(session->dh_value));
     wipe_bytes(session->response, sizeof(session->response));
+    wipe_bytes(session->psk, sizeof(session->psk));
 }
 
 void auth_refuse(struct auth_session *session, enum auth_failure failure)
@@ -127,10 +128,21 @@ void auth_compute_response(const struct auth_crypto *crypto,
     }
     put_le32(numbers, in->seqnum);
     put_le16(numbers + 4, in->t_id);
-    numbers[6] = 0;
+    numbers[6] = in->concat;
     crypto->hmac(crypto->ctx, in->hash, (struct auth_bytes){key, key_len},
                  parts, ARRAY_LEN(parts), response);
     wipe_bytes(key, sizeof(key));
+}
+
+void auth_generate_psk(const struct auth_crypto *crypto, enum auth_hash hash,
+                       const uint8_t *secret_hash, const uint8_t *c1,
+                       const uint8_t *c2, uint8_t *psk)
+{
+    size_t len = auth_hash_len((uint8_t)hash);
+    const struct auth_bytes parts[] = {{c1, len}, {c2, len}};
+
+    crypto->hmac(crypto->ctx, hash, (struct auth_bytes){secret_hash, len},
+                 parts, ARRAY_LEN(parts), psk);
 }
 
 /* The Reply is complete: check R1, and compute R2 if the host wants it. */
@@ -146,6 +158,7 @@ static void judge_reply(struct auth_session *session,
         .challenge = session->c1,
         .seqnum = session->s1,
         .t_id = session->t_id,
+        .concat = session->concat,
         .role = "HostHost",
         .nqn = peer->hostnqn,
         .peer_nqn = peer->subnqn,
@@ -166,6 +179,10 @@ static void judge_reply(struct auth_session *session,
         response.nqn = peer->subnqn;
         response.peer_nqn = peer->hostnqn;
         auth_compute_response(crypto, &response, session->response);
+    }
+    if (session->concat != AUTH_CONCAT_NONE) {
+        auth_generate_psk(crypto, (enum auth_hash)session->hash, secret_hash,
+                          session->c1, session->c2, session->psk);
     }
     auth_enter(session, AUTH_SUCCESS1);
 }
@@ -192,6 +209,34 @@ static uint32_t random_seqnum(const struct auth_crypto *crypto)
     return MAX(get_le32(bytes), 1u); /* 0 has a meaning of its own */
 }
 
+/* Choose the algorithms.  A generated key needs a hash that a cipher suite has,
+ * and a secret of Diffie-Hellman.  @return whether the host offers them */
+static bool choose_algorithms(struct auth_session *session,
+                              const struct auth_peer *peer,
+                              const struct auth_negotiate *negotiate)
+{
+    bool has_concat = negotiate->concat != AUTH_CONCAT_NONE;
+
+    session->concat = negotiate->concat;
+    session->hash = choose_least(negotiate->hashes,
+                                 MAX(peer->least_hash, (uint8_t)AUTH_SHA256),
+                                 has_concat ? AUTH_SHA384 + 1 : AUTH_HASHES);
+    session->dh =
+        choose_least(negotiate->dhs,
+                     has_concat ? MAX(peer->least_dh, (uint8_t)AUTH_FFDHE2048)
+                                : peer->least_dh,
+                     AUTH_DHS);
+    if (session->hash >= AUTH_HASHES) {
+        prepare_failure(session, AUTH_FAILED_HASH);
+        return false;
+    }
+    if (session->dh >= AUTH_DHS) {
+        prepare_failure(session, AUTH_FAILED_DH);
+        return false;
+    }
+    return true;
+}
+
 static void take_negotiate(struct auth_session *session,
                            const struct auth_crypto *crypto,
                            const struct auth_peer *peer, const uint8_t *buf,
@@ -203,7 +248,8 @@ static void take_negotiate(struct auth_session *session,
         prepare_failure(session, AUTH_FAILED_PAYLOAD);
         return;
     }
-    if (negotiate.concat != 0) {
+    if (negotiate.concat != AUTH_CONCAT_NONE &&
+        negotiate.concat != peer->concat) {
         prepare_failure(session, AUTH_FAILED_CONCAT);
         return;
     }
@@ -211,16 +257,7 @@ static void take_negotiate(struct auth_session *session,
         prepare_failure(session, AUTH_FAILED_PROTOCOL);
         return;
     }
-    session->hash =
-        choose_least(negotiate.hashes,
-                     MAX(peer->least_hash, (uint8_t)AUTH_SHA256), AUTH_HASHES);
-    session->dh = choose_least(negotiate.dhs, peer->least_dh, AUTH_DHS);
-    if (session->hash >= AUTH_HASHES) {
-        prepare_failure(session, AUTH_FAILED_HASH);
-        return;
-    }
-    if (session->dh >= AUTH_DHS) {
-        prepare_failure(session, AUTH_FAILED_DH);
+    if (!choose_algorithms(session, peer, &negotiate)) {
         return;
     }
     session->s1 = random_seqnum(crypto);
@@ -244,6 +281,7 @@ static void take_reply(struct auth_session *session,
 
     if (!auth_reply_parse(&reply, buf, len) || reply.hash_len != hash_len ||
         reply.dh_len != auth_dh_len(session->dh) ||
+        (session->concat != AUTH_CONCAT_NONE && !reply.has_challenge) ||
         (reply.dh_len != 0 &&
          !crypto->dh_accepts(crypto->ctx, (enum auth_dh)session->dh,
                              reply.dh_value))) {
@@ -255,7 +293,10 @@ static void take_reply(struct auth_session *session,
         prepare_failure(session, AUTH_FAILED_PROOF);
         return;
     }
-    session->wants_proof = reply.has_challenge;
+    /* Sequence number 0: this challenge is only for the generated key. */
+    session->wants_proof =
+        reply.has_challenge &&
+        (session->concat == AUTH_CONCAT_NONE || reply.seqnum != 0);
     session->s2 = reply.seqnum;
     memcpy(session->response, reply.r1, hash_len);
     memcpy(session->c2, reply.c2, hash_len);

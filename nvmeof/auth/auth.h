@@ -14,7 +14,8 @@
  * auth_is_computing() becomes true twice: the owner then runs the
  * exponentiation between auth_begin_power() and auth_end_power().
  *
- * Left out: secure channel concatenation.  A host that asks for it is refused.
+ * With secure channel concatenation, a session that is AUTH_PROVEN has a
+ * generated key, which its owner takes before auth_wipe().
  */
 #ifndef ESSD_NVMEOF_AUTH_AUTH_H
 #define ESSD_NVMEOF_AUTH_AUTH_H
@@ -44,14 +45,17 @@ struct auth_peer {
     const struct auth_key *ctrl_key; /* empty: cannot prove its own identity */
     uint8_t least_hash;              /* the weakest that is accepted */
     uint8_t least_dh;
+    uint8_t concat; /* enum auth_concat: what the host may ask for here */
 };
 
-/* Treat as opaque, except for `state` and `failure`. */
+/* Treat as opaque, except for `state` and `failure`, and for `concat`, `hash`
+ * and `psk` when it is PROVEN. */
 struct auth_session {
     uint8_t state;    /* enum auth_state */
     uint8_t failure;  /* enum auth_failure: why it was refused */
     uint8_t hash;     /* enum auth_hash, once it is negotiated */
     uint8_t dh;       /* enum auth_dh */
+    uint8_t concat;   /* enum auth_concat, once it is negotiated */
     bool wants_proof; /* the host wants the controller's response */
     uint16_t t_id;
     uint32_t s1, s2;
@@ -59,6 +63,8 @@ struct auth_session {
     uint8_t response[AUTH_HASH_MAX]; /* R1 of the host; later R2 for it */
     uint8_t exponent[AUTH_EXPONENT_MAX];
     uint8_t dh_value[AUTH_DH_MAX]; /* the controller's; later the host's */
+    uint8_t psk[AUTH_PSK_MAX];     /* the generated key, unless concat is NONE:
+                                    * as long as the hash */
 };
 
 void auth_start(struct auth_session *session);
@@ -114,12 +120,20 @@ struct auth_response {
     const uint8_t *challenge;
     uint32_t seqnum;
     uint16_t t_id;
+    uint8_t concat; /* SC_C */
     const char *role;
     const char *nqn; /* of the one who responds, which the key belongs to */
     const char *peer_nqn;
     const uint8_t
         *secret_hash; /* hash of the DH secret; NULL without a group */
 };
+
+/** The key that both sides generate: HMAC of both challenges with the hash of
+ * the Diffie-Hellman secret.  Spec: NVM Express Base 2.1 section 8.3.4.5.9.
+ * @param psk  auth_hash_len(hash) bytes */
+void auth_generate_psk(const struct auth_crypto *crypto, enum auth_hash hash,
+                       const uint8_t *secret_hash, const uint8_t *c1,
+                       const uint8_t *c2, uint8_t *psk);
 
 /** @param response  auth_hash_len(in->hash) bytes */
 void auth_compute_response(const struct auth_crypto *crypto,

@@ -3,8 +3,7 @@
  * Messages of in-band authentication with DH-HMAC-CHAP.
  * Spec: NVM Express Base 2.0 section 8.13 (8.3.4 in later revisions).
  *
- * Left out: secure channel concatenation (TLS), and authentication protocols
- * other than DH-HMAC-CHAP.
+ * Left out: authentication protocols other than DH-HMAC-CHAP.
  */
 #ifndef ESSD_NVMEOF_AUTH_WIRE_H
 #define ESSD_NVMEOF_AUTH_WIRE_H
@@ -34,6 +33,7 @@ enum {
     AUTH_HASH_MAX = 64,     /* bytes of the longest hash */
     AUTH_DH_MAX = 1024,     /* bytes of the longest Diffie-Hellman value */
     AUTH_EXPONENT_MAX = 52, /* bytes of the longest private exponent */
+    AUTH_PSK_MAX = 48,      /* bytes of the longest generated key */
 };
 
 /** Bytes of a hash; 0 if the identifier is unknown. */
@@ -98,6 +98,17 @@ MUST_USE bool auth_header_parse(struct auth_header *header, const uint8_t *buf,
                                 size_t len);
 
 /*
+ * Secure channel concatenation: SC_C of AUTH_Negotiate.  The host wants a key
+ * of TLS that both sides generate from what they have agreed on.
+ * Spec: NVM Express Base 2.1 section 8.3.4.3; 01h is obsolete.
+ */
+enum auth_concat {
+    AUTH_CONCAT_NONE = 0,
+    AUTH_CONCAT_NEW = 2,     /* NEWTLSPSK, on an admin queue without TLS */
+    AUTH_CONCAT_REPLACE = 3, /* REPLACETLSPSK, behind TLS with such a key */
+};
+
+/*
  * AUTH_Negotiate.  A host offers protocols, each with a list of hash functions
  * and one of Diffie-Hellman groups.
  */
@@ -118,7 +129,7 @@ enum {
 
 struct auth_negotiate {
     uint16_t t_id;
-    uint8_t concat;  /* SC_C: 0 when no secure channel is wanted */
+    uint8_t concat;  /* SC_C, enum auth_concat or another value */
     bool has_dhchap; /* DH-HMAC-CHAP is one of the protocols */
     uint8_t hashes;  /* BIT(enum auth_hash) of the known ones offered */
     uint8_t dhs;     /* BIT(enum auth_dh) */

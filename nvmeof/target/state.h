@@ -18,6 +18,7 @@
 #include "nvmeof/target/base/reservation.h"
 #include "nvmeof/target/base/wheel.h"
 #include "nvmeof/target/connect/discovery.h"
+#include "nvmeof/target/connect/generated.h"
 #include "nvmeof/target/connect/host_auth.h"
 #include "nvmeof/target/connect/share.h"
 #include "nvmeof/target/events/persistent_event.h"
@@ -165,7 +166,8 @@ struct nvmf_ctrl {
     uint32_t host_number; /* see ctrl_host_number() */
     bool is_discovery;
     bool is_ordered; /* counted in target.twins: its host has proven itself */
-    bool has_been_reset; /* CSTS.NSSRO */
+    bool has_been_reset;   /* CSTS.NSSRO */
+    bool moves_behind_tls; /* its host has a key for it: generated.c */
     uint16_t cntlid;
     uint16_t portid;
     uint32_t link; /* as nvmf_qpair.link, of its admin queue */
@@ -291,6 +293,7 @@ struct nvmf_target {
                                    * namespace is set: ns_protect.c */
 
     struct nvmf_auths auths;
+    struct nvmf_generated_keys generated;
 
     struct nvmf_discovery discovery;
 

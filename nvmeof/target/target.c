@@ -171,7 +171,9 @@ uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us)
         held_us = fault_release_held(target);
     }
     while ((timer = wheel_expire(&target->wheel, now_us)) != WHEEL_NONE) {
-        if (timer >= WHEEL_QPAIR) {
+        if (timer == WHEEL_GENERATED) {
+            generated_expired(target);
+        } else if (timer >= WHEEL_QPAIR) {
             qpair_expired(target, (uint16_t)(timer - WHEEL_QPAIR));
         } else {
             ctrl_expired(target, (uint8_t)(timer - WHEEL_CTRL));

@@ -255,11 +255,11 @@ struct nvmf_auth_end {
     uint16_t qpair;
     uint16_t qid;
     uint16_t cntlid;
-    uint8_t result;  /* enum nvmf_auth_result */
-    uint8_t failure; /* enum auth_failure, if refused */
-    uint8_t hash;    /* enum auth_hash, once it was negotiated */
-    uint8_t dh;      /* enum auth_dh */
-    bool is_again;   /* the queue had been authenticated before */
+    uint8_t result;   /* enum nvmf_auth_result */
+    uint8_t failure;  /* enum auth_failure, if refused */
+    uint8_t hash, dh; /* enum auth_hash and auth_dh, once negotiated */
+    bool has_key;     /* a key of TLS was generated */
+    bool is_again;    /* the queue had been authenticated before */
     char hostnqn[NVMF_NQN_MAX + 1]; /* unchecked bytes of the host */
     uint8_t host[16];               /* nvmf_qpair_params.host */
 };

@@ -102,12 +102,27 @@ struct nvmf_conn_event {
     const char *reason; /* the same in words; NULL: the reason is unknown */
 };
 
+/* What protects a connection. */
+enum nvmf_channel_kind {
+    NVMF_CHANNEL_NO_TLS,   /* Nothing: TLS is off, or the transport has none. */
+    NVMF_CHANNEL_PLAIN,    /* Nothing: its peer has not asked for TLS. */
+    NVMF_CHANNEL_RETAINED, /* TLS, with the key that the host's entry has. */
+    NVMF_CHANNEL_GENERATED /* TLS, with a key that the host has generated with
+                            * the drive: generated.c */
+};
+
+struct nvmf_channel {
+    uint8_t kind; /* enum nvmf_channel_kind */
+    uint32_t key; /* number of the generated key; 0: it is not there any more */
+};
+
 /*
  * One transport.  The target may have several at the same time: each queue pair
  * points to the one that it was reserved with, so this struct must outlive all
  * queue pairs of the transport.
  *
- * None of the functions may call back into the target before it returns.
+ * None of the functions may call back into the target before it returns, except
+ * that admits() and channel() may call nvmf_target_generated_key().
  */
 struct nvmf_transport {
     void *ctx;      /* first argument of every function below */
@@ -133,6 +148,9 @@ struct nvmf_transport {
      * proven another name to the transport.  NULL: any may.
      */
     bool (*admits)(void *ctx, uint16_t qpair, const char *hostnqn);
+
+    /** What protects a queue pair.  NULL: the transport has no TLS. */
+    struct nvmf_channel (*channel)(void *ctx, uint16_t qpair);
 
     /**
      * Copy transfer->fetch_len bytes of the host's data, from

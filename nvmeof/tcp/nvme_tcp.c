@@ -260,6 +260,13 @@ static bool admits_host(void *ctx, uint16_t qpair, const char *hostnqn)
                           hostnqn);
 }
 
+static struct nvmf_channel channel_of(void *ctx, uint16_t qpair)
+{
+    const struct nvme_tcp_config *config = &((struct nvme_tcp *)ctx)->config;
+
+    return config->channel(config->admits_ctx, queue_of(ctx, qpair)->id);
+}
+
 /* ---- New connections. */
 
 static void queue_init(struct nvme_tcp_queue *queue, uint32_t id,
@@ -529,6 +536,7 @@ void nvme_tcp_init(struct nvme_tcp *tcp, const struct nvme_tcp_config *config)
                 .admin_in_capsule_len = NVME_TCP_CAPSULE_MAX,
                 .max_qpairs = NVME_TCP_OPEN_MAX,
                 .admits = config->admits != NULL ? admits_host : NULL,
+                .channel = config->channel != NULL ? channel_of : NULL,
                 .fetch = tcp_request_fetch,
                 .send = tcp_request_send,
                 .respond = tcp_request_respond,

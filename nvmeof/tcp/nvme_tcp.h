@@ -59,7 +59,9 @@ struct nvme_tcp_config {
     /* Whether the peer of a connection, by the socket's number, may say that it
      * is the host with this NQN; NULL: every one may. */
     bool (*admits)(void *ctx, uint32_t id, const char *hostnqn);
-    void *admits_ctx;
+    /* What protects it.  NULL: nothing does, and nothing can. */
+    struct nvmf_channel (*channel)(void *ctx, uint32_t id);
+    void *admits_ctx; /* of both */
     /* Called for each connection event; may be NULL. */
     void (*conn_event)(void *ctx, const struct nvmf_conn_event *event);
     void *conn_event_ctx;

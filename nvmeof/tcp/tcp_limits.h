@@ -6,8 +6,8 @@
 #include "nvmeof/limits.h"
 
 enum {
-    NVME_TCP_OPEN_MAX = 256, /* each with one NVMe queue */
-    NVME_TCP_TLS_MAX = 64,   /* of these, behind TLS */
+    NVME_TCP_OPEN_MAX = 256,                /* each with one NVMe queue */
+    NVME_TCP_TLS_MAX = NVMF_MAX_BEHIND_TLS, /* of these */
     /* Handshakes, whose peers may have forged their addresses, have places of
      * their own.  Connections that are being ended use them, too. */
     NVME_TCP_HANDSHAKES = 64,

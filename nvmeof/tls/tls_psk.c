@@ -211,3 +211,18 @@ bool tls_psk_derive(const struct tls_crypto *crypto,
     transform_key(crypto, hash, style, "nvme-tls-psk", context, psk);
     return true;
 }
+
+void tls_psk_generated(const struct tls_crypto *crypto,
+                       const uint8_t *generated, struct tls_identity *identity,
+                       struct tls_secret *psk)
+{
+    enum auth_hash hash = (enum auth_hash)identity->hash;
+    char context[TLS_IDENTITY_MAX + 1];
+
+    ASSERT(identity->is_generated && identity->version == 1);
+    memset(psk, 0, sizeof(*psk));
+    memcpy(psk->bytes, generated, auth_hash_len(identity->hash));
+    make_digest(crypto, hash, psk, identity, identity->digest);
+    make_context(identity, context);
+    transform_key(crypto, hash, TLS_STYLE_SPEC, "nvme-tls-psk", context, psk);
+}

@@ -42,6 +42,17 @@ enum tls_style { TLS_STYLE_SPEC, TLS_STYLE_OLD_LIBNVME, TLS_STYLES };
 enum auth_hash tls_psk_hash(const struct auth_key *configured);
 
 /**
+ * Derive the key that TLS uses from a generated one, as tls_psk_derive() does
+ * from a configured one, and set the identity's digest.
+ *
+ * @param generated  as long as identity->hash
+ * @param identity   the names and the hash; its version is 1
+ */
+void tls_psk_generated(const struct tls_crypto *crypto,
+                       const uint8_t *generated, struct tls_identity *identity,
+                       struct tls_secret *psk);
+
+/**
  * Derive the key that TLS uses.
  *
  * @param configured  that of the host; not empty

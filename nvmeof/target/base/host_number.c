@@ -53,6 +53,20 @@ uint64_t host_entry_mark(const struct nvmf_target *target,
     return siphash(target->config.number_key, buf, sizeof(buf));
 }
 
+bool host_entry_find(const struct nvmf_target *target, const char *hostnqn,
+                     struct nvmf_host *host)
+{
+    const struct nvmf_hosts *hosts = &target->config.hosts;
+
+    *host = (struct nvmf_host){0};
+    return hosts->find == NULL || hosts->find(hosts->ctx, hostnqn, host);
+}
+
+bool host_entry_has_key(const struct nvmf_host *host)
+{
+    return host->host_key != NULL && host->host_key->len != 0;
+}
+
 uint32_t ctrl_host_number(const struct nvmf_ctrl *ctrl)
 {
     return ctrl->host_number;

@@ -10,6 +10,7 @@
 #include "nvmeof/auth/auth.h"
 
 struct nvmf_ctrl;
+struct nvmf_host;
 struct nvmf_target;
 
 /*
@@ -27,6 +28,14 @@ uint32_t host_proven_number(const struct nvmf_target *target,
 
 /* The one of these that holds for a controller's host now. */
 uint32_t ctrl_host_number(const struct nvmf_ctrl *ctrl);
+
+/* The host's entry of the list; zero if it has none.
+ * @return false when the host may not connect */
+bool host_entry_find(const struct nvmf_target *target, const char *hostnqn,
+                     struct nvmf_host *host);
+
+/* Whether the host has to authenticate. */
+bool host_entry_has_key(const struct nvmf_host *host);
 
 /* A mark of everything in a host's entry that its authentication depends on. */
 uint64_t host_entry_mark(const struct nvmf_target *target,

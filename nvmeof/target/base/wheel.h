@@ -18,7 +18,8 @@ enum {
     WHEEL_BUCKETS = 256,
     WHEEL_CTRL = 0, /* timers of controllers, then of queue pairs */
     WHEEL_QPAIR = NVMF_MAX_HOSTS,
-    WHEEL_TIMERS = WHEEL_QPAIR + NVMF_MAX_QPAIRS,
+    WHEEL_GENERATED = WHEEL_QPAIR + NVMF_MAX_QPAIRS, /* one for all keys */
+    WHEEL_TIMERS = WHEEL_GENERATED + 1,
     WHEEL_NONE = 0xffff,
 };
 

@@ -114,11 +114,12 @@ void auth_init(struct nvmf_auths *auths);
 /*
  * Decide whether a host may connect.
  *
+ * @param is_proven  it has proven its identity to the transport
  * @param is_needed  set to whether the host must authenticate
  * @return a status, or 0; then auth_begin() finds a free session
  */
 uint16_t auth_admit(struct nvmf_target *target, const char *hostnqn,
-                    bool *is_needed);
+                    bool is_proven, bool *is_needed);
 void auth_begin(struct nvmf_target *target, uint16_t qpair);
 void auth_release(struct nvmf_target *target, uint16_t qpair);
 bool auth_is_under_way(const struct nvmf_target *target, uint8_t ctrl);
@@ -139,6 +140,32 @@ uint16_t auth_send_execute(struct nvmf_target *target,
                            struct nvmf_request *req);
 uint16_t auth_receive_execute(struct nvmf_target *target,
                               struct nvmf_request *req);
+
+/* generated.c */
+
+/* What the host may ask for when it authenticates.
+ * @return enum auth_concat */
+uint8_t generated_offer(const struct nvmf_target *target, uint16_t qpair);
+
+/* A host has authenticated: take the key, if it has generated one. */
+void generated_add(struct nvmf_target *target, uint16_t qpair,
+                   const struct nvmf_auth *auth);
+
+/* Whether the peer of this queue pair has proven by a generated key who it
+ * is. */
+bool generated_proves(const struct nvmf_target *target, uint16_t qpair);
+
+/* Whether a Connect may go on: a generated key is for one association.
+ * @param ctrl  of an I/O queue; NO_CTRL: it is an admin queue */
+bool generated_admits(struct nvmf_target *target, uint16_t qpair, uint8_t ctrl);
+
+/* The key of this admin queue belongs to its association from now on. */
+void generated_use(struct nvmf_target *target, uint16_t qpair, uint8_t ctrl);
+
+/* Delete the key of an association; all keys. */
+void generated_end(struct nvmf_target *target, uint8_t ctrl);
+void generated_end_all(struct nvmf_target *target);
+void generated_expired(struct nvmf_target *target);
 
 /* ctrl.c */
 uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,

@@ -97,6 +97,7 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     ctrl->generation = next_generation(ctrl->generation);
     ctrl->is_discovery = is_discovery;
     ctrl->has_been_reset = target->was_reset;
+    ctrl->moves_behind_tls = false;
     ctrl->portid = admin->portid;
     ctrl->link = admin->link;
     ctrl->transport = admin->transport;
@@ -192,7 +193,7 @@ void ctrl_attach(struct nvmf_target *target, uint8_t index, uint16_t qid,
 bool ctrl_takes_qid(const struct nvmf_ctrl *ctrl, uint16_t qid)
 {
     return !ctrl->is_discovery && ctrl->state == CTRL_READY &&
-           ctrl->shst == SHST_NORMAL &&
+           ctrl->shst == SHST_NORMAL && !ctrl->moves_behind_tls &&
            qid <= (ctrl->features.number_of_queues & 0xffff) + 1;
 }
 
@@ -250,6 +251,7 @@ void ctrl_end(struct nvmf_target *target, uint8_t index)
     connect_hooks.ctrl_stops(target, ctrl);
     ctrl_enter(ctrl, CTRL_ENDING);
     connect_hooks.ctrl_detached(target, ctrl);
+    generated_end(target, index);
     wheel_stop(&target->wheel, (uint16_t)(WHEEL_CTRL + index));
     ctrl_forget_promises(target, ctrl);
     for (size_t qid = 0; qid < ARRAY_LEN(ctrl->qpair); qid++) {

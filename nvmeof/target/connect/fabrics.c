@@ -58,14 +58,20 @@ static bool nqn_equal(const char *a, const char *b)
            memcmp(a, b, len) == 0;
 }
 
-/* Whether a host may connect, as auth_admit() says. */
+/* Whether a host may connect, as auth_admit() and generated_admits() say. */
 static uint16_t admit_host(struct nvmf_target *target,
-                           const struct nvmf_qpair *qpair, const char *hostnqn,
-                           bool *needs_auth)
+                           const struct nvmf_request *req, const char *hostnqn,
+                           uint8_t ctrl, bool *needs_auth)
 {
-    return qpair->transport->is_inside
-               ? NVME_SC_SUCCESS
-               : auth_admit(target, hostnqn, needs_auth);
+    bool is_proven = generated_proves(target, req->qpair);
+
+    if (request_qpair(target, req)->transport->is_inside) {
+        return NVME_SC_SUCCESS;
+    }
+    if (!generated_admits(target, req->qpair, ctrl)) {
+        return refuse_status(NVME_SC_CONNECT_INVALID_HOST);
+    }
+    return auth_admit(target, hostnqn, is_proven, needs_auth);
 }
 
 static uint16_t connect_admin(struct nvmf_target *target,
@@ -88,7 +94,7 @@ static uint16_t connect_admin(struct nvmf_target *target,
         return connect_invalid_data(req, CONNECT_DATA_CNTLID);
     }
     if (!is_discovery) {
-        status = admit_host(target, qpair, data->hostnqn, needs_auth);
+        status = admit_host(target, req, data->hostnqn, NO_CTRL, needs_auth);
         if (status != NVME_SC_SUCCESS) {
             return status;
         }
@@ -145,7 +151,7 @@ static uint16_t connect_io(struct nvmf_target *target, struct nvmf_request *req,
     if (ctrl->qpair[connect->qid] != NO_QPAIR) {
         return refuse_status(NVME_SC_COMMAND_SEQUENCE);
     }
-    status = admit_host(target, qpair, data->hostnqn, needs_auth);
+    status = admit_host(target, req, data->hostnqn, *index, needs_auth);
     if (status != NVME_SC_SUCCESS) {
         return status;
     }
@@ -195,6 +201,10 @@ static uint16_t connect_execute(struct nvmf_target *target,
     }
     qpair->sqsize = (uint16_t)(connect.sqsize + 1);
     qpair->has_sq_flow_control = connect.has_sq_flow_control;
+    if (connect.qid == 0 && !target->ctrl[ctrl].is_discovery &&
+        generated_proves(target, req->qpair)) {
+        generated_use(target, req->qpair, ctrl);
+    }
     qpair_connect(target, req->qpair, ctrl, !needs_auth);
     req->result[0] = target->ctrl[ctrl].cntlid;
     if (needs_auth) {
@@ -299,6 +309,7 @@ static uint16_t nssr_set(struct nvmf_target *target, struct nvmf_request *req,
     }
     pel_note_subsystem_reset(target, &target->ctrl[own]);
     target->was_reset = true;
+    generated_end_all(target);
     request_complete(target, req, NVME_SC_SUCCESS);
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
         if (i != own && ctrl_is(&target->ctrl[i], CTRL_HAS_SLOT)) {

@@ -47,21 +47,6 @@ static struct nvmf_auth *auth_of(struct nvmf_target *target, uint16_t qpair)
 
 /* ---- The host's entry of the list. */
 
-/* @return false when the host may not connect */
-static bool find_host(const struct nvmf_target *target, const char *hostnqn,
-                      struct nvmf_host *host)
-{
-    const struct nvmf_hosts *hosts = &target->config.hosts;
-
-    *host = (struct nvmf_host){0};
-    return hosts->find == NULL || hosts->find(hosts->ctx, hostnqn, host);
-}
-
-static bool has_key(const struct nvmf_host *host)
-{
-    return host->host_key != NULL && host->host_key->len != 0;
-}
-
 /* @return false when the host has no key any more */
 static bool find_peer(const struct nvmf_target *target, uint16_t qpair,
                       struct auth_peer *peer)
@@ -69,7 +54,8 @@ static bool find_peer(const struct nvmf_target *target, uint16_t qpair,
     const struct nvmf_ctrl *ctrl = &target->ctrl[target->qpair[qpair].ctrl];
     struct nvmf_host host;
 
-    if (!find_host(target, ctrl->hostnqn, &host) || !has_key(&host)) {
+    if (!host_entry_find(target, ctrl->hostnqn, &host) ||
+        !host_entry_has_key(&host)) {
         return false;
     }
     *peer = (struct auth_peer){
@@ -79,6 +65,7 @@ static bool find_peer(const struct nvmf_target *target, uint16_t qpair,
         .ctrl_key = host.ctrl_key,
         .least_hash = host.least_hash,
         .least_dh = host.least_dh,
+        .concat = generated_offer(target, qpair),
     };
     return true;
 }
@@ -126,6 +113,8 @@ static void report_end(struct nvmf_target *target, uint16_t qpair,
         .failure = auth->session.failure,
         .hash = auth->session.hash,
         .dh = auth->session.dh,
+        .has_key = result == NVMF_AUTH_PROVEN &&
+                   auth->session.concat != AUTH_CONCAT_NONE,
         .is_again = auth->is_again,
     };
 
@@ -258,15 +247,15 @@ static void begin_session(struct nvmf_target *target, uint16_t qpair,
 }
 
 uint16_t auth_admit(struct nvmf_target *target, const char *hostnqn,
-                    bool *is_needed)
+                    bool is_proven, bool *is_needed)
 {
     struct nvmf_host host;
 
-    if (!find_host(target, hostnqn, &host)) {
+    if (!host_entry_find(target, hostnqn, &host)) {
         target->auths.counters.disallowed++;
         return refuse_status(NVME_SC_CONNECT_INVALID_HOST);
     }
-    *is_needed = has_key(&host);
+    *is_needed = host_entry_has_key(&host) && !is_proven;
     if (*is_needed && find_free(target) == NO_AUTH &&
         !end_oldest(target, has_strange_session) && !end_oldest_again(target) &&
         !end_oldest(target, has_session)) {
@@ -387,6 +376,7 @@ static void conclude_session(struct nvmf_target *target, uint16_t qpair)
     if (auth->session.state == AUTH_PROVEN) {
         report_end(target, qpair, NVMF_AUTH_PROVEN);
         qpair_stop_timer(target, qpair);
+        generated_add(target, qpair, auth);
         auth_release(target, qpair);
         qpair_trust(target, qpair);
     } else if (auth->session.state == AUTH_REFUSED) {

@@ -4,6 +4,7 @@ set(SOURCES
     discovery.c
     displace.c
     fabrics.c
+    generated.c
     host_auth.c
     qpair.c
     share.c

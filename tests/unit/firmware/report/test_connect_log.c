@@ -281,7 +281,7 @@ static void test_each_end_of_an_authentication_has_its_reason(void **state)
         {NVMF_AUTH_REFUSED, AUTH_FAILED_PROOF,
          "the secret of one side is wrong or missing"},
         {NVMF_AUTH_REFUSED, AUTH_FAILED_CONCAT,
-         "the host asks for a secure channel"},
+         "the host asks for a secure channel that it cannot have"},
         {NVMF_AUTH_REFUSED, AUTH_FAILED_HASH,
          "the host offers only weak hash functions"},
         {NVMF_AUTH_REFUSED, AUTH_FAILED_DH, "the host offers only weak groups"},
@@ -320,6 +320,10 @@ static void test_a_proof_is_logged_once_for_each_controller(void **state)
     connect_log_auth(&connections, &end);
     assert_non_null(
         strstr(new_text(), "host nqn.host has authenticated with "));
+    end.has_key = true;
+    connect_log_auth(&connections, &end);
+    assert_non_null(strstr(new_text(), "sha256, group ffdhe2048, and generated "
+                                       "a key of TLS"));
     end.qid = 1;
     connect_log_auth(&connections, &end);
     assert_string_equal(new_text(), "");

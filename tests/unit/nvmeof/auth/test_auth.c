@@ -409,7 +409,7 @@ static void test_other_protocols_and_secure_channels_fail(void **state)
     assert_failure(AUTH_FAILED_PROTOCOL);
     begin_session();
     negotiate.has_dhchap = true;
-    negotiate.concat = 1;
+    negotiate.concat = AUTH_CONCAT_NEW;
     auth_negotiate_emit(buf, &negotiate);
     send_message(buf, sizeof(buf));
     assert_failure(AUTH_FAILED_CONCAT);

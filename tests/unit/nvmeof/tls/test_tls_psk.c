@@ -203,6 +203,49 @@ static void test_a_key_has_the_suite_of_its_hash_only(void **state)
         tls_psk_derive(&crypto, &key, &identity, TLS_STYLE_SPEC, &psk));
 }
 
+static void test_generated_keys_are_those_of_python(void **state)
+{
+    static const struct {
+        enum auth_hash hash;
+        const char *generated, *digest, *psk;
+    } made[] = {
+        {AUTH_SHA256,
+         "43afd1fab29fabe9e62f9f047a189300"
+         "53b9c939ec32954b5545bf674e068e42",
+         "tTXM4Q8YliUoTee0ymYWgNFk9Vpj4oj2P1f8VafSiFc=",
+         "5df81df1c61c13ef407a1b041e82018c"
+         "3d7b393f6796879ddef81fff08c107b1"},
+        {AUTH_SHA384,
+         "6ded3234f70c298fd7ace55257eb551b"
+         "62c13f0bed873fd8b84e011b20543178"
+         "874679f1a1b7a930c935992ac38c8797",
+         "pzxf36PV2ZLCZQybtrSJkhG5Ye87gfAO0ixhX/+Aj3zav23dF/aaOVxZSFnRyhz7",
+         "f98b9679d7c1c8c7e5e8ec5b1bba7222"
+         "d67f8fe45a86c50b2558b9982c095a86"
+         "b3cf8feaf904fec4283c313e3ad3f371"},
+    };
+
+    const struct tls_crypto crypto = make_crypto();
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(made); i++) {
+        struct tls_identity identity = {
+            .version = 1,
+            .is_generated = true,
+            .hash = (uint8_t)made[i].hash,
+            .hostnqn = HOST,
+            .subnqn = SUB,
+        };
+        uint8_t generated[TLS_SECRET_MAX], expected[TLS_SECRET_MAX];
+        struct tls_secret psk;
+
+        (void)hex_to(generated, made[i].generated);
+        tls_psk_generated(&crypto, generated, &identity, &psk);
+        assert_string_equal(identity.digest, made[i].digest);
+        assert_memory_equal(psk.bytes, expected, hex_to(expected, made[i].psk));
+    }
+}
+
 static void test_identities_are_taken_apart(void **state)
 {
     struct tls_identity identity;
