@@ -50,9 +50,6 @@ static uint64_t next_lba(struct load *load)
     case LOAD_RANDOM:
         place = random_next(&load->random);
         break;
-    case LOAD_LISTED:
-        place = load->list[load->started];
-        break;
     }
     return place % places * (workload->len_bytes / block_bytes(load));
 }

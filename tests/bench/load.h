@@ -21,7 +21,6 @@ enum load_order {
     LOAD_STRIDED,    /* each block once, far from the previous one */
     LOAD_SEQUENTIAL, /* one block after the other */
     LOAD_RANDOM,     /* uniformly distributed */
-    LOAD_LISTED,     /* load.list */
 };
 
 struct load_workload {
@@ -54,7 +53,6 @@ struct load {
     uint64_t capacity_bytes; /* that hosts see; 0: as much as the medium has */
     uint64_t span_bytes;     /* how much of the medium is used */
     uint64_t seed;           /* of LOAD_RANDOM; 0: 1 */
-    const uint32_t *list;    /* the places of LOAD_LISTED, in their order */
     uint32_t ports;   /* of both nodes, which hosts use in turns; 0: one */
     uint32_t writes;  /* how many of the workload's commands are not what its
                        * `opcode` says, but writes */

@@ -9,9 +9,9 @@
  * Here frames take time too (firmware/native/cable.h).  First, the whole
  * namespace is written sequentially twice; then the sequential rows run.  After
  * random overwrites of the namespace, the random rows run.  What prepares the
- * flash takes no virtual time, unless overwrites_take_time is 1.  With aged =
- * 1, the random rows find a new flash that a list of writes has made as if it
- * had been overwritten.  All data are zeros, which take no memory.
+ * flash takes no virtual time, unless overwrites_take_time is 1.  With
+ * is_direct = 1 the translation layer alone prepares it, in less time
+ * (tests/bench/direct.h).  All data are zeros, which take no memory.
  *
  * Each row is measured once with the settings, and once more for each variant,
  * which changes some of them.  A row runs in a process of its own, a copy of
@@ -30,7 +30,7 @@
 #include "firmware/native/native_harts.h"
 #include "lib/random.h"
 #include "storage/ftl/ftl.h"
-#include "tests/bench/aged.h"
+#include "tests/bench/direct.h"
 #include "tests/bench/histogram.h"
 #include "tests/bench/load.h"
 #include "tests/bench/paper_settings.h"
@@ -41,7 +41,6 @@ enum {
     DEPTH = 64,
     VARIANTS_MAX = 128,
     BINS = 40,              /* of the throughput over time */
-    UNIT = 4096,            /* of the translation layer */
     BLOCK_INSTRUCTIONS = 7, /* of a block, on average: docs/nand.md, "Time" */
     PS_PER_US = 1000000,
     SETTLE_NS = 1000000000,
@@ -305,6 +304,9 @@ static void measure_row(struct load *load, struct load_workload workload,
     load->ended = note_end;
     load->ctx = &row;
     load->stop_ns = row.end_ns + 1;
+    /* Not the places of the overwrites, in the same order: after these, units
+     * that follow each other here would be beside each other in the flash. */
+    load->random = random_mix(variant->settings.seed);
     load_run(load, &workload, UINT32_MAX);
     if (!row.has_ended || row.latencies.count == 0) {
         fprintf(stderr, "native_paper: %s, %s: no command has ended in time\n",
@@ -342,14 +344,21 @@ static void start_drive(struct load *load, bool is_timed)
     load->span_bytes = load->drive->drive.medium.size_blocks * LOAD_BLOCK;
 }
 
+/* Measure two rows, whose bits of `rows` begin with this one. */
 static void measure_rows(struct load *load,
                          const struct load_workload workloads[2],
-                         const struct variant *variants, unsigned int count)
+                         unsigned int first_bit, const struct variant *variants,
+                         unsigned int count)
 {
     start_drive(load, true);
     native_world_pass(&load->world, SETTLE_NS);
     for (unsigned int i = 0; i < 2 * count; i++) {
-        fork_row(load, &workloads[i / count], &variants[i % count]);
+        const struct variant *variant = &variants[i % count];
+        uint64_t rows = variant->settings.rows;
+
+        if (rows == 0 || (rows & BIT(first_bit + i / count)) != 0) {
+            fork_row(load, &workloads[i / count], variant);
+        }
     }
     load_end(load);
 }
@@ -399,52 +408,23 @@ static void watch_overwrites(struct load *load, const struct variant *variant)
     load_end(load);
 }
 
-/* Write a new flash so that it is as if it had been overwritten. */
-static void write_aged(struct load *load,
-                       const struct nand_storage_config *storage,
-                       const struct paper_settings *settings)
+/* Write a part of the medium, many times perhaps. */
+static void prepare_medium(struct load *load,
+                           const struct load_workload *workload,
+                           uint64_t percent,
+                           const struct paper_settings *settings)
 {
-    struct load_workload listed = overwrite;
-    struct aged_config config = {
-        .overwrites_percent = (uint32_t)settings->overwrites_percent,
+    const struct direct_writes writes = {
+        .capacity_bytes = load->capacity_bytes,
+        .percent = (uint32_t)percent,
+        .is_random = workload->order == LOAD_RANDOM,
         .seed = settings->seed,
     };
-    struct aged_list list;
-    const struct ftl *ftl;
 
-    nand_storage_end(load->nand);
-    nand_storage_init(load->nand, storage);
-    listed.order = LOAD_LISTED;
-    start_drive(load, false);
-    ftl = load->drive->drive.nand.ftl;
-    config.logical_units = (uint32_t)(load->span_bytes / UNIT);
-    for (uint32_t i = 0; i < ftl_superblocks(ftl); i++) {
-        struct ftl_superblock_look look;
-
-        ftl_look(ftl, i, &look);
-        config.flash_units += look.capacity;
-        config.superblocks += look.capacity != 0;
-    }
-    list = aged_make(&config);
-    load->list = list.units;
-    load_run(load, &listed, list.count);
-    load_flush(load);
-    load_end(load);
-    free(list.units);
-}
-
-static void prepare_overwritten(struct load *load,
-                                const struct nand_storage_config *storage,
-                                const struct variant *variant)
-{
-    const struct paper_settings *settings = &variant->settings;
-
-    if (settings->aged != 0) {
-        write_aged(load, storage, settings);
-    } else if (settings->overwrites_take_time != 0) {
-        watch_overwrites(load, variant);
+    if (settings->is_direct != 0) {
+        direct_write(load->nand, &writes);
     } else {
-        prepare_flash(load, &overwrite, settings->overwrites_percent);
+        prepare_flash(load, workload, percent);
     }
 }
 
@@ -555,10 +535,15 @@ int main(int argc, char **argv)
     };
     nand_storage_init(&nand, &config);
     load->nand = &nand;
-    prepare_flash(load, &fill, 200);
-    measure_rows(load, sequential, variants, count);
-    prepare_overwritten(load, &config, &variants[0]);
-    measure_rows(load, at_random, variants, count);
+    prepare_medium(load, &fill, 200, settings);
+    measure_rows(load, sequential, 0, variants, count);
+    if (settings->overwrites_take_time != 0) {
+        watch_overwrites(load, &variants[0]);
+    } else {
+        prepare_medium(load, &overwrite, settings->overwrites_percent,
+                       settings);
+    }
+    measure_rows(load, at_random, 2, variants, count);
     nand_storage_end(&nand);
     free(load);
     return 0;

@@ -21,6 +21,7 @@
 
 #include "storage/ftl/ftl.h"
 #include "firmware/native/nand_space.h"
+#include "lib/random.h"
 #include "tests/bench/load.h"
 
 enum {
@@ -71,6 +72,8 @@ static void measure_writes(struct load *load)
 
     load->flash_is_realtime = true;
     load_start(load, &overwrite);
+    /* Not the places of write_namespace(), in the same order. */
+    load->random = random_mix(load->random);
     run_for(load, WARM_UP_NS, &commands);
     counters = ftl_counters(load->drive->drive.nand.ftl);
     before = *counters;

@@ -24,12 +24,15 @@ struct paper_settings {
     uint64_t overwrites_percent;   /* of the capacity, before random rows */
     uint64_t overwrites_take_time; /* 1: everything does, and a line is written
                                     * about each fortieth of them */
-    uint64_t aged;    /* 1: the overwrites are modelled (tests/bench/aged.h) */
-    uint64_t ports;   /* 1 or 2; hosts use them in turns, and if there is only
-                       * one host, it has a path through each */
-    uint64_t warm_us; /* of each row, before it is measured */
+    uint64_t is_direct; /* 1: what prepares the flash is done by the translation
+                         * layer alone (tests/bench/direct.h) */
+    uint64_t ports;     /* 1 or 2; hosts use them in turns, and if there is only
+                         * one host, it has a path through each */
+    uint64_t warm_us;   /* of each row, before it is measured */
     uint64_t measure_us;
 
+    uint64_t rows;  /* that are measured, a bit for each, in their order; 0: all
+                     */
     uint64_t hosts; /* each with 63 commands outstanding; 1 to 4 */
 
     /* Constants; 0 in the first group: the resource takes no time. */

@@ -43,6 +43,10 @@ ROWS = (Row("4k-randread", "4K random read", "iops", "IOPS", 669_000),
         Row("4k-randwrite", "4K random write", "iops", "IOPS", 139_000))
 
 
+# Bits of the program's setting `rows`; 0: all of them.
+ROW_BITS = {"128k-read": 1, "128k-write": 2, "4k-randread": 4, "4k-randwrite": 8}
+
+
 @dataclass(frozen=True)
 class Scale:
     """How much flash is modelled, and for how long: it changes no constant."""
@@ -52,13 +56,15 @@ class Scale:
     overwrites_percent: int
     warm_us: int
     measure_us: int
-    aged: int = 0           # 1: the overwrites are modelled
+    is_direct: int = 1      # the translation layer alone prepares the flash
 
 
 # With 704 wordlines, the array would not fit into the firmware's map.
 FULL = Scale(200, 2, 200, 50_000, 100_000)
 SMALL = Scale(64, 4, 50, 10_000, 20_000)
 SMALL_ARRAY = {"channels": 2, "dies": 2}
+# The curve through preconditioning: the small array is overwritten twice, and all takes time.
+CURVE = {"overwrites_percent": 200, "overwrites_take_time": 1, "rows": ROW_BITS["4k-randwrite"]}
 
 
 # What each resource would be if it cost nothing, or if there were four times as much of it.
@@ -107,6 +113,14 @@ def run(settings: dict[str, int], variants: dict[str, dict[str, int]] | None = N
         row = json.loads(line)
         found.setdefault(row.pop("variant"), {})[row["row"]] = row
     return found
+
+
+def curve(constants: dict[str, int], seed: int, mtu: int, ports: int) -> list[dict[str, float]]:
+    """How random overwriting goes, from a flash that was written sequentially twice."""
+    settings = settings_of(constants | SMALL_ARRAY, SMALL, seed, mtu, ports) | CURVE
+    points = run(settings)[BASE]["precondition"]["points"]
+    return [{"overwritten_percent": percent, "iops": iops, "write_amplification": cost}
+            for percent, iops, cost in points]
 
 
 def difference(row: Row, ours: dict[str, Any]) -> float:
@@ -240,6 +254,16 @@ def show_sensitivity(facts: dict[str, Any]) -> None:
     show.console.print(table)
 
 
+def show_curve(points: list[dict[str, float]]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("overwritten, 4 dies", "IOPS", "WA"):
+        table.add_column(heading, no_wrap=True, justify="right")
+    for point in points:
+        table.add_row(f"{point['overwritten_percent']:.0f}%", amount(point["iops"]),
+                      f"{point['write_amplification']:.2f}")
+    show.console.print(table)
+
+
 def check(wish: "Wish") -> None:
     if wish.seed < 1:
         raise EssdError(f"--seed {wish.seed}: use 1 or more")
@@ -259,6 +283,7 @@ class Wish:
     ports: int = 1
     small: bool = False
     sensitivity: bool = False
+    curve: bool = False
     as_json: bool = False
     html: Path | None = None
 
@@ -274,7 +299,10 @@ def measure(wish: Wish) -> dict[str, Any]:
     variants = free_variants()
     if wish.sensitivity:
         variants |= sensitivity_variants(constants)
-    return facts_of(constants, settings, run(settings, variants))
+    facts = facts_of(constants, settings, run(settings, variants))
+    if wish.curve:
+        facts["curve"] = curve(constants, wish.seed, wish.mtu, wish.ports)
+    return facts
 
 
 def command(wish: Wish) -> None:
@@ -291,5 +319,7 @@ def command(wish: Wish) -> None:
     show_limits(facts)
     if wish.sensitivity:
         show_sensitivity(facts)
+    if wish.curve:
+        show_curve(facts["curve"])
     show.line("in virtual time: frames, the flash and the firmware's instructions take the times "
               f"of {paper_profile.file_of(wish.profile).name}; the host takes none")

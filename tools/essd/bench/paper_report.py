@@ -56,12 +56,22 @@ def plots_of(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def curve_of(points: list[dict[str, float]]) -> dict[str, Any]:
+    """The plot of the writes a second while the flash is overwritten."""
+    most = 1.1 * max(point["iops"] for point in points)
+    last = points[-1]["overwritten_percent"]
+    return {"path": path_of([(point["overwritten_percent"] / last, point["iops"] / most)
+                             for point in points]),
+            "most": f"{most:,.0f}", "last": f"{last:.0f}%"}
+
+
 def write_page(path: Path, facts: dict[str, Any], titles: dict[str, str],
                limits: list[str]) -> None:
     """Write one file without any other file; the same facts give the same bytes."""
     template = jinja2.Template(TEMPLATE.read_text(encoding="utf-8"), autoescape=True)
     page = template.render(facts=facts, titles=titles, limits=limits, width=WIDTH,
                            height=HEIGHT, left=LEFT, bottom=BOTTOM,
+                           curve=curve_of(facts["curve"]) if "curve" in facts else None,
                            plots=[plots_of(row) for row in facts["rows"]])
     try:
         path.write_text(page, encoding="utf-8")

@@ -211,6 +211,9 @@ def paper(profile: Annotated[str, typer.Option(
           sensitivity: Annotated[bool, typer.Option(
               "--sensitivity", help="Measure also with each constant 10% smaller and "
                                     "larger.")] = False,
+          curve: Annotated[bool, typer.Option(
+              "--curve", help="Measure also how random overwriting slows writes of a drive with "
+                              "4 dies, until it has been overwritten twice.")] = False,
           as_json: AsJson = False,
           html: Annotated[Path | None, typer.Option(
               metavar="FILE", help="Write an HTML page with plots, one file.")] = None,
@@ -222,7 +225,7 @@ def paper(profile: Annotated[str, typer.Option(
     """
     from ...bench import paper as paper_module
     paper_module.command(paper_module.Wish(profile, seed, mtu, ports, small, sensitivity,
-                                           as_json, html))
+                                           curve, as_json, html))
 
 
 @command(DEVELOP)
