@@ -383,6 +383,7 @@ static void watch_overwrites(struct load *load, const struct variant *variant)
     uint64_t each;
 
     start_drive(load, true);
+    native_world_pass(&load->world, SETTLE_NS);
     apply_settings(load, &part, &variant->settings);
     each = load->span_bytes * variant->settings.overwrites_percent / 100 /
            overwrite.len_bytes / BINS;
@@ -393,15 +394,16 @@ static void watch_overwrites(struct load *load, const struct variant *variant)
     for (unsigned int i = 0; i < BINS; i++) {
         const struct ftl_counters before = *counters;
         uint64_t begin_ns = load->world.now_ns;
-        double programmed;
+        double programmed, written;
 
         load_run(load, &overwrite, (uint32_t)each);
         programmed = (double)(counters->units - before.units);
+        written =
+            programmed - (double)(counters->moved_units - before.moved_units);
         printf("%s[%.2f, %.3f, %.4f]", i == 0 ? "" : ", ",
                (double)variant->settings.overwrites_percent * (i + 1) / BINS,
                (double)each * 1e9 / (double)(load->world.now_ns - begin_ns),
-               programmed / (programmed - (double)(counters->moved_units -
-                                                   before.moved_units)));
+               written == 0 ? 0 : programmed / written);
     }
     printf("]}\n");
     load_flush(load);
