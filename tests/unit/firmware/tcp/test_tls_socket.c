@@ -291,6 +291,13 @@ static unsigned int find_keys(void *ctx, const struct tls_identity *identity,
     return num_keys;
 }
 
+static uint32_t key_number(void *ctx, const struct tls_identity *identity)
+{
+    (void)ctx;
+    assert_true(identity->is_generated);
+    return num_keys != 0 ? 7 : 0;
+}
+
 void tls_server_wipe(struct tls_server *server)
 {
     wipe_bytes(server, sizeof(*server));
@@ -427,6 +434,7 @@ static int setup(void **state)
                                            .commands_left = COMMANDS_LEFT,
                                            .crypto = &crypto,
                                            .find_keys = find_keys,
+                                           .key_number = key_number,
                                            .key_log.ctx = &logged_secrets};
 
     memset(engine, 0, sizeof(engine));
@@ -817,6 +825,22 @@ static void test_a_key_has_to_be_in_force_at_connect(void **state)
     psk.bytes[0]++; /* another one */
     assert_false(tls_socket_admits(&tls, 0, "host"));
     assert_true(tls_socket_admits(&tls, 1, "host")); /* without TLS */
+}
+
+static void test_what_protects_a_connection(void **state)
+{
+    struct nvmf_channel channel;
+
+    (void)state;
+    peer_shakes(0, IS_DONE);
+    assert_int_equal(tls_socket_channel(&tls, 0).kind, NVMF_CHANNEL_RETAINED);
+    assert_int_equal(tls_socket_channel(&tls, 1).kind, NVMF_CHANNEL_PLAIN);
+    tls.conns[tls.conn_of[0]].identity.is_generated = true;
+    channel = tls_socket_channel(&tls, 0);
+    assert_int_equal(channel.kind, NVMF_CHANNEL_GENERATED);
+    assert_int_equal(channel.key, 7);
+    num_keys = 0; /* it was deleted meanwhile */
+    assert_int_equal(tls_socket_channel(&tls, 0).key, 0);
 }
 
 /* A handshake of very short records does not take long turns. */
