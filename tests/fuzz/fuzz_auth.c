@@ -117,20 +117,24 @@ size_t fuzz_seed(size_t n, uint8_t *buf, size_t room)
     struct auth_reply reply = {.t_id = 7, .hash_len = 32, .seqnum = n % 3 == 1};
     uint8_t zeroes[AUTH_DH_MAX] = {0};
     uint8_t message[AUTH_REPLY_MAX];
+    bool has_concat = n >= AUTH_DHS; /* the second half of the seeds */
+    uint8_t dh = (uint8_t)(n % AUTH_DHS);
     size_t len;
 
-    if (n >= AUTH_DHS ||
+    if (n >= 2 * (size_t)AUTH_DHS ||
         room < 2 * RECORD_HEADER_LEN + SEED_LEN + AUTH_REPLY_MAX) {
         return 0;
     }
     auth_negotiate_emit(negotiate, &(struct auth_negotiate){
                                        .t_id = 7,
+                                       .concat = has_concat ? AUTH_CONCAT_NEW
+                                                            : AUTH_CONCAT_NONE,
                                        .has_dhchap = true,
                                        .hashes = BIT(AUTH_SHA256),
-                                       .dhs = (uint8_t)BIT(n),
+                                       .dhs = (uint8_t)BIT(dh),
                                    });
-    reply.has_challenge = n % 3 == 1;
-    reply.dh_len = auth_dh_len((uint8_t)n);
+    reply.has_challenge = has_concat || n % 3 == 1;
+    reply.dh_len = auth_dh_len(dh);
     reply.r1 = zeroes;
     reply.c2 = zeroes;
     reply.dh_value = zeroes;
@@ -139,7 +143,7 @@ size_t fuzz_seed(size_t n, uint8_t *buf, size_t room)
     put_le16(buf + 1, SEED_LEN);
     memcpy(buf + RECORD_HEADER_LEN, negotiate, SEED_LEN);
     buf += RECORD_HEADER_LEN + SEED_LEN;
-    buf[0] = (uint8_t)n;
+    buf[0] = dh;
     put_le16(buf + 1, (uint16_t)len);
     memcpy(buf + RECORD_HEADER_LEN, message, len);
     return 2 * RECORD_HEADER_LEN + SEED_LEN + len;
@@ -191,6 +195,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         .subnqn = "nqn.2014-08.org.example:drive",
         .host_key = &key,
         .ctrl_key = &key,
+        .concat = AUTH_CONCAT_NEW,
     };
 
     try_secret(data, len);
