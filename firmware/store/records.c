@@ -49,6 +49,36 @@ static uint32_t read_header(const struct flash *flash,
     return sequence;
 }
 
+static void emit_header(const struct records_area *area, uint32_t sequence,
+                        uint8_t header[HEADER_LEN])
+{
+    memcpy(header + HEADER_MAGIC, area->magic, sizeof(area->magic));
+    put_le32(header + HEADER_SEQUENCE, sequence);
+    put_le32(header + HEADER_CRC, crc32_update(0, header, HEADER_CRC));
+}
+
+/*
+ * Whether a sector was begun with this sequence.  One flipped bit in its header
+ * does not hide its records, which the next write would erase.  The header of
+ * any other sequence has more other bits.
+ */
+static bool has_sequence(const struct flash *flash,
+                         const struct records_area *area, uint32_t sequence)
+{
+    uint8_t header[HEADER_LEN], wanted[HEADER_LEN];
+    unsigned int wrong_bits = 0;
+
+    flash_read(flash, sector_of(area, sequence), header, sizeof(header));
+    emit_header(area, sequence, wanted);
+    for (size_t i = 0; i < sizeof(header); i++) {
+        for (uint8_t bits = header[i] ^ wanted[i]; bits != 0;
+             bits &= (uint8_t)(bits - 1)) {
+            wrong_bits++;
+        }
+    }
+    return wrong_bits <= 1;
+}
+
 static bool is_blank(const uint8_t *record)
 {
     for (size_t i = 0; i < RECORD_LEN; i++) {
@@ -98,6 +128,7 @@ void records_read(const struct flash *flash, const struct records_area *area,
 
         newest = MAX(newest, read_header(flash, area, addr));
     }
+    newest += has_sequence(flash, area, newest + 1);
     *place = (struct records_place){.sequence = newest};
     if (newest == 0) {
         return;
@@ -105,7 +136,7 @@ void records_read(const struct flash *flash, const struct records_area *area,
     for (uint32_t back = MIN(sectors, newest) - 1; back > 0; back--) {
         uint32_t sequence = newest - back;
 
-        if (read_header(flash, area, sector_of(area, sequence)) == sequence) {
+        if (has_sequence(flash, area, sequence)) {
             (void)read_sector(flash, area, sequence, each, ctx);
         }
     }
@@ -118,9 +149,7 @@ static bool begin_sector(const struct flash *flash,
     uint32_t addr = sector_of(area, sequence);
     uint8_t header[HEADER_LEN];
 
-    memcpy(header + HEADER_MAGIC, area->magic, sizeof(area->magic));
-    put_le32(header + HEADER_SEQUENCE, sequence);
-    put_le32(header + HEADER_CRC, crc32_update(0, header, HEADER_CRC));
+    emit_header(area, sequence, header);
     return flash_erase_sector(flash, addr) &&
            flash_program(flash, addr, header, sizeof(header));
 }

@@ -221,8 +221,45 @@ static void test_damaged_records_are_skipped(void **state)
     expect_last(1);
     assert_true(write_one(3));
     expect_last(3);
-    part.data[FLASH_USAGE_A_ADDR] ^= 1; /* the sector is not valid any more */
+    part.data[FLASH_USAGE_A_ADDR] ^= 3; /* the sector is not valid any more */
     expect_last(0);
+}
+
+/* Each bit of the header of each sector flips, when `count` records are there.
+ */
+static void expect_all_with_a_flipped_bit(uint32_t count)
+{
+    static uint8_t before[PART_BYTES];
+
+    for (uint32_t n = 1; n <= count; n++) {
+        assert_true(write_one(n));
+    }
+    memcpy(before, part.data, sizeof(before));
+    for (uint32_t bit = 0; bit < 2 * 16 * 8; bit++) {
+        part.data[(bit % 2 == 0 ? FLASH_USAGE_A_ADDR : FLASH_USAGE_B_ADDR) +
+                  bit / 16] ^= (uint8_t)BIT(bit / 2 % 8);
+        expect_last(count);
+        for (uint32_t n = count + 1; n <= count + 2; n++) {
+            assert_true(write_one(n));
+            expect_last(n);
+        }
+        memcpy(part.data, before, sizeof(before));
+    }
+}
+
+static void test_a_flipped_bit_in_a_header_hides_no_record(void **state)
+{
+    static const uint32_t counts[] = {1,
+                                      RECORDS_IN_SECTOR - 1,
+                                      RECORDS_IN_SECTOR,
+                                      RECORDS_IN_SECTOR + 1,
+                                      2 * RECORDS_IN_SECTOR,
+                                      2 * RECORDS_IN_SECTOR + 1};
+
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        blank_part(state);
+        expect_all_with_a_flipped_bit(counts[i]);
+    }
 }
 
 TEST_FIXTURE(blank_part, NULL)
