@@ -10,6 +10,7 @@ versions need no rebuild and several checkouts can share the cache.
 The release comes from Debian's source package (debian_source.py).
 """
 
+import fcntl
 import hashlib
 import os
 import re
@@ -22,7 +23,7 @@ from pathlib import Path
 
 from ..base import in_use, interrupts
 from ..base.errors import BUILD_S
-from ..base.paths import TOP, cache, is_locked, locked
+from ..base.paths import TOP, cache, flocked, is_locked, locked
 from . import elf, libraries
 from .debian_source import Release, Source, fetch
 from .fw_build import BuildError, Progress, ROM_ELF, ensure_rom, first_error, run_logged
@@ -330,8 +331,15 @@ def fetch_wheels(log: Path) -> Path:
     """Return a folder with the Python packages that QEMU's build needs."""
     digest = hashlib.sha256("\n".join(WHEELS).encode()).hexdigest()[:16]
     folder = cache() / "download" / f"wheels-{digest}"
-    if folder.exists():
-        return folder
+    # Checkouts with different QEMUs build beside each other.
+    with flocked(cache() / "download" / "wheels.lock", fcntl.LOCK_EX):
+        if not folder.exists():
+            download_wheels(folder, log)
+    return folder
+
+
+def download_wheels(folder: Path, log: Path) -> None:
+    """Make the folder with the packages; the caller has locked the folders for that."""
     fresh = folder.with_name("wheels.new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
@@ -344,4 +352,3 @@ def fetch_wheels(log: Path) -> Path:
                 "--require-hashes", "--dest", str(fresh), "-r", str(wanted)],
                log, "fetching meson for QEMU")
     fresh.rename(folder)
-    return folder
