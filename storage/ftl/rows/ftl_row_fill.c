@@ -168,19 +168,13 @@ static uint32_t take_slots(struct ftl *ftl, const struct ftl_row_plan *plan,
 {
     unsigned int planes = request->flash.planes & ~request->parity_planes;
     uint32_t plane_units = ftl->layout.row_units / ftl->layout.geometry.planes;
-    uint32_t count;
 
     if (plan->stream != FTL_STREAM_HOST || plan->takes_pages ||
         plan->is_marker) {
         return 0;
     }
-    count =
-        ftl_list_pop_all(&ftl->buffer.waiting[FTL_POOL_HOST], taken,
-                         plane_units * (uint32_t)__builtin_popcount(planes));
-    for (uint32_t i = 0; i < count; i++) {
-        ftl->buffer.slots[taken[i]].state = FTL_SLOT_PROGRAMMING;
-    }
-    return count;
+    return ftl_list_pop_all(&ftl->buffer.waiting[FTL_POOL_HOST], taken,
+                            plane_units * (uint32_t)__builtin_popcount(planes));
 }
 
 /* Slots of the write buffer that the next units of a row take. */
@@ -203,32 +197,55 @@ static uint32_t add_usual(struct ftl *ftl, struct ftl_request *request,
      * these. */
     const struct ftl_buffer buffer = ftl->buffer;
     const struct ftl_system_sums *sums = ftl->sums;
-    const uint16_t *next = slots->next, *end = slots->end;
-    uint32_t row_units = ftl->layout.row_units;
-    uint32_t first = request->flash.num_units, number = first;
+    const struct row_head row = *head;
+    const uint16_t *next = slots->next;
+    uint32_t first = request->flash.num_units;
+    uint32_t most = MIN(ftl->layout.row_units - index,
+                        (uint32_t)(slots->end - slots->next));
     unsigned int planes = request->flash.planes & ~request->parity_planes;
+    const struct ftl_row_unit *place = &ftl->layout.units[index];
+    struct ftl_flash_unit *unit = &request->units[first];
+    uint8_t *system = request->system[first];
+    uint16_t *number = &request->slots[first];
 
-    for (; index < row_units && next != end; index++, next++, number++) {
-        const struct ftl_slot *slot = &buffer.slots[*next];
-        struct ftl_flash_unit *unit = &request->units[number];
+    for (; most != 0; most--, next++, place++, unit++, number++) {
+        struct ftl_slot *slot = &buffer.slots[*next];
+        const struct ftl_row_unit at = *place;
 
-        if ((planes >> ftl->layout.units[index].plane & 1) == 0 ||
-            slot->marks != 0) {
+        if ((planes >> at.plane & 1) == 0 || slot->marks != 0) {
             break;
         }
-        request->slots[number] = *next;
+        slot->state = FTL_SLOT_PROGRAMMING;
+        *number = *next;
+        /* The compiler stores the last six together. */
         *unit = (struct ftl_flash_unit){
             .data = ftl_slot_data(&buffer, *next),
             .meta = ftl_slot_meta(&buffer, *next),
-            .system = request->system[number],
+            .system = system,
+            .plane = at.plane,
+            .page = at.page,
+            .unit = at.unit,
+            .more = at.more,
         };
-        ftl_layout_whole_unit(&ftl->layout, index, unit);
-        ftl_system_emit_number(sums, head->system, slot->number, unit->system);
+        ftl_system_emit_number(sums, row.system, slot->number, system);
+        system += FTL_UNIT_SYSTEM;
     }
-    request->flash.num_units = (uint16_t)number;
-    ftl->counters.units += number - first;
+    most = (uint32_t)(next - slots->next);
+    request->flash.num_units = (uint16_t)(first + most);
+    ftl->counters.units += most;
     slots->next = next;
-    return index;
+    return index + most;
+}
+
+/* The slot that a unit takes which is not usual, or FTL_LIST_END. */
+static uint16_t next_slot(struct ftl *ftl, const struct ftl_row_plan *plan,
+                          struct row_slots *slots)
+{
+    if (slots->next == slots->end) {
+        return take_for_row(ftl, plan);
+    }
+    ftl->buffer.slots[*slots->next].state = FTL_SLOT_PROGRAMMING;
+    return *slots->next++;
 }
 
 void ftl_row_fill(struct ftl *ftl, const struct ftl_row_plan *plan,
@@ -249,10 +266,7 @@ void ftl_row_fill(struct ftl *ftl, const struct ftl_row_plan *plan,
         if ((request->parity_planes & plane) != 0) {
             fill_parity(ftl, stream, request, i);
         } else if ((request->flash.planes & plane) != 0) {
-            fill_unit(ftl, request, i,
-                      slots.next != slots.end ? *slots.next++
-                                              : take_for_row(ftl, plan),
-                      &head);
+            fill_unit(ftl, request, i, next_slot(ftl, plan, &slots), &head);
         }
         i++;
     }

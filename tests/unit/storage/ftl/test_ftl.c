@@ -68,6 +68,31 @@ static void test_a_write_completes_before_it_is_programmed(void **state)
     bed_free(bed);
 }
 
+/* The rows of a superblock, 32 units, are full before those of the next. */
+static void test_a_row_replaces_contents_of_two_superblocks(void **state)
+{
+    enum { UNITS = 32, OVER = 2 };
+    struct bed *bed = bed_new(&small);
+    const struct ftl *ftl = bed->ftl;
+    uint32_t first;
+
+    (void)state;
+    for (uint32_t unit = 0; unit < 2 * UNITS; unit += 4) {
+        bed_write(bed, (uint64_t)unit * BED_SECTORS, 4 * BED_SECTORS);
+        bed_flush(bed);
+    }
+    first = ftl_place_superblock(&ftl->layout, ftl->map[0]);
+    assert_int_equal(ftl->map[UNITS - 1] + 1, ftl->map[UNITS]);
+    assert_int_equal(ftl->superblocks[first].valid, UNITS);
+    assert_int_equal(ftl->superblocks[first + 1].valid, UNITS);
+    bed_write(bed, (UNITS - OVER) * BED_SECTORS, 2 * OVER * BED_SECTORS);
+    bed_flush(bed);
+    assert_int_equal(ftl->superblocks[first].valid, UNITS - OVER);
+    assert_int_equal(ftl->superblocks[first + 1].valid, UNITS - OVER);
+    bed_check(bed);
+    bed_free(bed);
+}
+
 static void test_the_buffer_is_programmed_when_it_is_left_alone(void **state)
 {
     struct bed *bed = bed_new(&small);
