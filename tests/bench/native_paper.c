@@ -37,6 +37,7 @@
 
 enum {
     SMALL = 4096,
+    MIDDLE = 65536,
     LARGE = 131072,
     DEPTH = 64,
     VARIANTS_MAX = 128,
@@ -46,13 +47,23 @@ enum {
     SETTLE_NS = 1000000000,
 };
 
-static const struct load_workload sequential[] = {
-    {"128k-read", NVM_READ, LARGE, DEPTH, 1, LOAD_SEQUENTIAL},
-    {"128k-write", NVM_WRITE, LARGE, DEPTH, 1, LOAD_SEQUENTIAL},
+/* What a row does. */
+struct paper_row {
+    struct load_workload workload;
+    uint32_t writes; /* load.writes of one host */
+    bool is_extra;   /* it is measured only if its bit of `rows` is set */
 };
-static const struct load_workload at_random[] = {
-    {"4k-randread", NVM_READ, SMALL, DEPTH, 1, LOAD_RANDOM},
-    {"4k-randwrite", NVM_WRITE, SMALL, DEPTH, 1, LOAD_RANDOM},
+
+static const struct paper_row sequential[] = {
+    {{"128k-read", NVM_READ, LARGE, DEPTH, 1, LOAD_SEQUENTIAL}, 0, false},
+    {{"128k-write", NVM_WRITE, LARGE, DEPTH, 1, LOAD_SEQUENTIAL}, 0, false},
+};
+static const struct paper_row at_random[] = {
+    {{"4k-randread", NVM_READ, SMALL, DEPTH, 1, LOAD_RANDOM}, 0, false},
+    {{"4k-randwrite", NVM_WRITE, SMALL, DEPTH, 1, LOAD_RANDOM}, 0, false},
+    /* What drives of a CDN's cache, and of an object store, have to do. */
+    {{"cdn", NVM_READ, MIDDLE, DEPTH, 1, LOAD_RANDOM}, DEPTH / 8, true},
+    {{"objects", NVM_READ, MIDDLE, DEPTH, 1, LOAD_RANDOM}, DEPTH / 2, true},
 };
 static const struct load_workload fill = {"fill", NVM_WRITE, LARGE,
                                           8,      1,         LOAD_SEQUENTIAL};
@@ -282,9 +293,10 @@ static void apply_settings(struct load *load, struct nand_profile *part,
                      settings->handover_ns, settings->message_ns);
 }
 
-static void measure_row(struct load *load, struct load_workload workload,
+static void measure_row(struct load *load, const struct paper_row *what,
                         const struct variant *variant)
 {
+    struct load_workload workload = what->workload;
     static struct row row;
     static struct nand_profile part;
 
@@ -292,6 +304,7 @@ static void measure_row(struct load *load, struct load_workload workload,
         (uint32_t)MAX(variant->settings.hosts, variant->settings.ports);
 
     workload.depth *= (uint32_t)variant->settings.hosts;
+    load->writes = what->writes * (uint32_t)variant->settings.hosts;
     load->has_paths = variant->settings.hosts == 1;
     if (hosts > 1) {
         load_connect(load, hosts);
@@ -318,7 +331,7 @@ static void measure_row(struct load *load, struct load_workload workload,
 }
 
 /* Measure a row in a copy of this process. */
-static void fork_row(struct load *load, const struct load_workload *workload,
+static void fork_row(struct load *load, const struct paper_row *row,
                      const struct variant *variant)
 {
     int status;
@@ -328,7 +341,7 @@ static void fork_row(struct load *load, const struct load_workload *workload,
     child = fork();
     ASSERT(child >= 0);
     if (child == 0) {
-        measure_row(load, *workload, variant);
+        measure_row(load, row, variant);
         _exit(0);
     }
     ASSERT(waitpid(child, &status, 0) == child);
@@ -344,20 +357,21 @@ static void start_drive(struct load *load, bool is_timed)
     load->span_bytes = load->drive->drive.medium.size_blocks * LOAD_BLOCK;
 }
 
-/* Measure two rows, whose bits of `rows` begin with this one. */
-static void measure_rows(struct load *load,
-                         const struct load_workload workloads[2],
-                         unsigned int first_bit, const struct variant *variants,
-                         unsigned int count)
+/* Measure rows, whose bits of `rows` begin with this one. */
+static void measure_rows(struct load *load, const struct paper_row *rows,
+                         size_t num_rows, unsigned int first_bit,
+                         const struct variant *variants, unsigned int count)
 {
     start_drive(load, true);
     native_world_pass(&load->world, SETTLE_NS);
-    for (unsigned int i = 0; i < 2 * count; i++) {
+    for (size_t i = 0; i < num_rows * count; i++) {
         const struct variant *variant = &variants[i % count];
-        uint64_t rows = variant->settings.rows;
+        const struct paper_row *row = &rows[i / count];
+        uint64_t wanted = variant->settings.rows;
 
-        if (rows == 0 || (rows & BIT(first_bit + i / count)) != 0) {
-            fork_row(load, &workloads[i / count], variant);
+        if (wanted == 0 ? !row->is_extra
+                        : (wanted & BIT(first_bit + i / count)) != 0) {
+            fork_row(load, row, variant);
         }
     }
     load_end(load);
@@ -538,14 +552,15 @@ int main(int argc, char **argv)
     nand_storage_init(&nand, &config);
     load->nand = &nand;
     prepare_medium(load, &fill, 200, settings);
-    measure_rows(load, sequential, 0, variants, count);
+    measure_rows(load, sequential, ARRAY_LEN(sequential), 0, variants, count);
     if (settings->overwrites_take_time != 0) {
         watch_overwrites(load, &variants[0]);
     } else {
         prepare_medium(load, &overwrite, settings->overwrites_percent,
                        settings);
     }
-    measure_rows(load, at_random, 2, variants, count);
+    measure_rows(load, at_random, ARRAY_LEN(at_random), ARRAY_LEN(sequential),
+                 variants, count);
     nand_storage_end(&nand);
     free(load);
     return 0;

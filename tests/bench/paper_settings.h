@@ -31,8 +31,8 @@ struct paper_settings {
     uint64_t warm_us;   /* of each row, before it is measured */
     uint64_t measure_us;
 
-    uint64_t rows;  /* that are measured, a bit for each, in their order; 0: all
-                     */
+    uint64_t rows;  /* that are measured, a bit for each, in their order; 0: the
+                     * white paper's four */
     uint64_t hosts; /* each with 63 commands outstanding; 1 to 4 */
 
     /* Constants; 0 in the first group: the resource takes no time. */

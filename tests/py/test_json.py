@@ -166,12 +166,14 @@ def test_the_fields_of_paper_are_those_that_are_documented(lab, monkeypatch) -> 
     row |= {"busy": {"hart": 0.5}, "stages": {"medium": 0.5}, "over_time": [1], "histogram": {
         "unit": "ns", "significant_digits": 2, "counts": [[1, 1]]}}
     rows = {one.name: {"row": one.name, **row} for one in bench_paper.ROWS}
+    rows |= {one.name: row for one in bench_paper.SCENARIOS}
     rows["precondition"] = {"points": [[5.0, 100.0, 1.0]]}
     monkeypatch.setattr(bench_paper, "run", lambda _settings, variants=(): {
         name: rows for name in ["base", *variants]})
     check("paper", run("paper", "--json"))
     check("paper", run("paper", "--sensitivity", "--json"))
     check("paper", run("paper", "--curve", "--json"))
+    check("paper", run("paper", "--scenarios", "--json"))
 
 
 def test_the_fields_of_conform_are_those_that_are_documented(lab, monkeypatch) -> None:

@@ -37,7 +37,7 @@ def found() -> dict[str, dict]:
                              "again": {"hart_mips": 0},
                              "harts-1": HARTS_ONLY, "harts-2": HARTS_ONLY | {"harts": 2},
                              "harts-2-again": HARTS_ONLY | {"harts": 2},
-                             "slow": SLOW})
+                             "slow": SLOW, "scenarios": {"rows": paper.SCENARIO_BITS}})
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +118,9 @@ def test_two_harts_serve_more_reads_of_four_queue_pairs_than_one(
 
 def test_only_the_wanted_rows_are_measured(found: dict[str, dict]) -> None:
     assert list(found["harts-2"]) == ["4k-randread"]
+    scenarios = paper.scenarios_of(found)
+    assert [one["scenario"] for one in scenarios] == ["cdn", "objects"]
+    assert all(one["write_amplification"] > 1 for one in scenarios)
     assert list(found["base"]) == ["128k-read", "128k-write", "4k-randread", "4k-randwrite"]
 
 
@@ -218,15 +221,18 @@ def test_tables_and_page_show_the_facts(monkeypatch: pytest.MonkeyPatch, tmp_pat
     constants = paper_profile.load("samsung-2021")
     names = [*paper.free_variants(), *paper.sensitivity_variants(constants)]
     figures = canned({"base": 100.0} | {name: 100.0 + n for n, name in enumerate(names)})
+    figures["scenarios"] = {one.name: figures["base"]["4k-randread"] | {"mb_s": 4321.0}
+                            for one in paper.SCENARIOS}
     figures["base"]["precondition"] = {"points": [[100.0, 9000.0, 1.0], [200.0, 7654.0, 2.25]]}
     monkeypatch.setattr(paper, "run", lambda _settings, _variants=(): figures)
     for name in ("first.html", "second.html"):
-        paper.command(paper.Wish(sensitivity=True, curve=True, html=tmp_path / name))
+        paper.command(paper.Wish(sensitivity=True, curve=True, scenarios=True,
+                                html=tmp_path / name))
     page = (tmp_path / "first.html").read_bytes()
     assert page == (tmp_path / "second.html").read_bytes()
     assert page.count(b"<svg") == 9 and b"M60.0 210.0" in page and b"http" not in page
     said = capsys.readouterr().out
-    assert "7,654" in said and b"9,900" in page
+    assert "4,321" in said and "7,654" in said and b"9,900" in page
     assert "4K random read" in said and "-100.0%" in said and "hart_mips" in said
     with pytest.raises(EssdError, match="--html"):
         paper.command(paper.Wish(html=tmp_path / "none" / "page.html"))

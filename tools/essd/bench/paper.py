@@ -43,8 +43,21 @@ ROWS = (Row("4k-randread", "4K random read", "iops", "IOPS", 669_000),
         Row("4k-randwrite", "4K random write", "iops", "IOPS", 139_000))
 
 
-# Bits of the program's setting `rows`; 0: all of them.
+# Bits of the program's setting `rows`; 0: these four.
 ROW_BITS = {"128k-read": 1, "128k-write": 2, "4k-randread": 4, "4k-randwrite": 8}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What the drives of one of examples/scenarios have to do, without hosts' file systems."""
+
+    name: str
+    title: str
+
+
+SCENARIOS = (Scenario("cdn", "CDN's cache: 64K, 56 reads and 8 writes"),
+             Scenario("objects", "object store: 64K, 32 reads and 32 writes"))
+SCENARIO_BITS = 16 + 32
 
 
 @dataclass(frozen=True)
@@ -113,6 +126,12 @@ def run(settings: dict[str, int], variants: dict[str, dict[str, int]] | None = N
         row = json.loads(line)
         found.setdefault(row.pop("variant"), {})[row["row"]] = row
     return found
+
+
+def scenarios_of(found: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    rows = found["scenarios"]
+    return [{"scenario": one.name, **{key: rows[one.name][key] for key in (
+        "iops", "mb_s", "mean_ns", "p99_ns", "write_amplification")}} for one in SCENARIOS]
 
 
 def curve(constants: dict[str, int], seed: int, mtu: int, ports: int) -> list[dict[str, float]]:
@@ -254,6 +273,18 @@ def show_sensitivity(facts: dict[str, Any]) -> None:
     show.console.print(table)
 
 
+def show_scenarios(facts: dict[str, Any]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("scenario", "MB/s", "IOPS", "mean us", "p99 us", "WA"):
+        table.add_column(heading, no_wrap=True,
+                         justify="left" if heading == "scenario" else "right")
+    for one, ours in zip(SCENARIOS, facts["scenarios"], strict=True):
+        table.add_row(one.title, amount(ours["mb_s"]), amount(ours["iops"]),
+                      *(f"{ours[key] / 1000:.0f}" for key in ("mean_ns", "p99_ns")),
+                      f"{ours['write_amplification']:.2f}")
+    show.console.print(table)
+
+
 def show_curve(points: list[dict[str, float]]) -> None:
     table = Table(box=None, pad_edge=False)
     for heading in ("overwritten, 4 dies", "IOPS", "WA"):
@@ -284,6 +315,7 @@ class Wish:
     small: bool = False
     sensitivity: bool = False
     curve: bool = False
+    scenarios: bool = False
     as_json: bool = False
     html: Path | None = None
 
@@ -299,7 +331,12 @@ def measure(wish: Wish) -> dict[str, Any]:
     variants = free_variants()
     if wish.sensitivity:
         variants |= sensitivity_variants(constants)
-    facts = facts_of(constants, settings, run(settings, variants))
+    if wish.scenarios:
+        variants |= {"scenarios": {"rows": SCENARIO_BITS}}
+    found = run(settings, variants)
+    facts = facts_of(constants, settings, found)
+    if wish.scenarios:
+        facts["scenarios"] = scenarios_of(found)
     if wish.curve:
         facts["curve"] = curve(constants, wish.seed, wish.mtu, wish.ports)
     return facts
@@ -319,6 +356,8 @@ def command(wish: Wish) -> None:
     show_limits(facts)
     if wish.sensitivity:
         show_sensitivity(facts)
+    if wish.scenarios:
+        show_scenarios(facts)
     if wish.curve:
         show_curve(facts["curve"])
     show.line("in virtual time: frames, the flash and the firmware's instructions take the times "

@@ -214,6 +214,9 @@ def paper(profile: Annotated[str, typer.Option(
           curve: Annotated[bool, typer.Option(
               "--curve", help="Measure also how random overwriting slows writes of a drive with "
                               "4 dies, until it has been overwritten twice.")] = False,
+          scenarios: Annotated[bool, typer.Option(
+              "--scenarios", help="Measure also what a CDN's cache and an object store ask of "
+                                  "their drives.")] = False,
           as_json: AsJson = False,
           html: Annotated[Path | None, typer.Option(
               metavar="FILE", help="Write an HTML page with plots, one file.")] = None,
@@ -225,7 +228,7 @@ def paper(profile: Annotated[str, typer.Option(
     """
     from ...bench import paper as paper_module
     paper_module.command(paper_module.Wish(profile, seed, mtu, ports, small, sensitivity,
-                                           curve, as_json, html))
+                                           curve, scenarios, as_json, html))
 
 
 @command(DEVELOP)
