@@ -94,7 +94,8 @@
     X(tls_handshake) \
     X(tls_attack) \
     X(tls_record) \
-    X(tls_many)
+    X(tls_many) \
+    X(tls_concat)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;

@@ -81,8 +81,27 @@ static void name_of(const struct tls_peer *peer, bool is_stranger, char *name)
     if (peer->flaw == TLS_PEER_WRONG_DRIVE) {
         subnqn = "nqn.2014-08.org.example:another-drive";
     }
+    if (peer->generated != NULL) {
+        snprintf(name, NAME_MAX, "NVMe1G0%d %s %s %s", peer->is_384 ? 2 : 1,
+                 TLS_PEER_HOST, subnqn, peer->digest);
+        return;
+    }
     snprintf(name, NAME_MAX, "NVMe0R0%d %s%s %s", peer->is_384 ? 2 : 1,
              TLS_PEER_HOST, is_stranger ? "0" : "", subnqn);
+}
+
+/* That of TLS from the generated key. */
+static void generated_psk_of(const struct tls_peer *peer, uint8_t *psk)
+{
+    const uint8_t zeroes[KEY_MAX] = {0};
+    uint8_t secret[KEY_MAX];
+    char context[4 + 64];
+    int len = snprintf(context, sizeof(context), "0%d %s", peer->is_384 ? 2 : 1,
+                       peer->digest);
+
+    maths_hmac(peer->is_384, zeroes, peer->generated, hash_len(peer), secret);
+    maths_expand(peer->is_384, secret, "nvme-tls-psk", context, (size_t)len,
+                 psk, hash_len(peer));
 }
 
 /* The configured key, then the retained key, then that of TLS. */
@@ -92,6 +111,10 @@ static void psk_of(const struct tls_peer *peer, const char *name, uint8_t *psk)
     size_t len = hash_len(peer);
     uint8_t secret[KEY_MAX];
 
+    if (peer->generated != NULL) {
+        generated_psk_of(peer, psk);
+        return;
+    }
     for (size_t i = 0; i < len; i++) {
         psk[i] = (uint8_t)(i + (peer->flaw == TLS_PEER_WRONG_KEY ? 2 : 1));
     }

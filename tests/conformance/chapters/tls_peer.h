@@ -57,6 +57,10 @@ struct tls_peer {
     struct conf *conf;
     struct stream *stream;
     const char *subnqn; /* of the identity; NULL: the drive's */
+    /* A generated key, as long as the hash, and its digest; NULL: the key of
+     * TLS_PEER_HOST. */
+    const uint8_t *generated;
+    const char *digest;
     bool is_384;
     enum tls_peer_flaw flaw;
     uint32_t piece; /* bytes in each segment of a ClientHello; 0: all */
