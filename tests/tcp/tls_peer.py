@@ -23,7 +23,8 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from kernel_peer import LIMIT_S, SKIPPED, connect, main, run, run_toe_tap, wait_closed
 
@@ -69,6 +70,9 @@ class Tls:
     def __init__(self, subsystem: str, *options: str, key: bytes = KEY) -> None:
         identity = f"NVMe0R01 {HOST} {subsystem}"
         psk = expand(expand(key, b"HostNQN", HOST.encode()), b"nvme-tls-psk", identity.encode())
+        self.start(psk, identity, options)
+
+    def start(self, psk: bytes, identity: str, options: Sequence[str]) -> None:
         SECRETS.append(psk)
         self.process = subprocess.Popen(
             ["openssl", "s_client", "-connect", f"{DRIVE[0]}:{PORT}", "-tls1_3", "-psk", psk.hex(),
@@ -95,10 +99,20 @@ class Refused(Exception):
     """A command was not successful: SCT and SC."""
 
 
+class Stream(Protocol):
+    """A connection: what an NVMe queue needs of it."""
+
+    def sendall(self, data: bytes, /) -> None: ...
+
+    def exactly(self, size: int) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
 class Queue:
     """An NVMe queue on such a connection."""
 
-    def __init__(self, stream: Tls, subsystem: str, qid: int, cntlid: int = 0xffff,
+    def __init__(self, stream: Stream, subsystem: str, qid: int, cntlid: int = 0xffff,
                  host: str = HOST) -> None:
         self.stream = stream
         stream.sendall(ICREQ)
@@ -109,7 +123,8 @@ class Queue:
         data[512:512 + len(host)] = host.encode()
         answer, _ = self.command(0x7f, capsule=bytes(data), at_4=b"\x01",
                                  at_40=struct.pack("<HHHBxI", 0, qid, 31, 0, 0))
-        self.cntlid = struct.unpack("<H", answer[:2])[0]
+        self.dw0 = struct.unpack("<I", answer[:4])[0]
+        self.cntlid = self.dw0 & 0xffff
 
     def command(self, opcode: int, capsule: bytes = b"", write: bytes = b"", length: int = 0,
                 at_4: bytes = b"\0\0\0\0", at_40: bytes = b"") -> tuple[bytes, bytes]:

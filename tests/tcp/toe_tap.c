@@ -265,15 +265,17 @@ static void keep_keys(struct native_drive *drive)
 }
 
 /* With TOE_TAP_TLS "allowed" or "required", a host has a key: TOE_TAP_HOST is
- * its NQN, TOE_TAP_KEY the key as `nvme gen-tls-key` prints it. */
+ * its NQN, TOE_TAP_KEY the key as `nvme gen-tls-key` prints it; or it has a
+ * secret: TOE_TAP_SECRET, as `nvme gen-dhchap-key` prints it. */
 static void want_tls(struct native_drive_config *config,
                      struct host_list *hosts)
 {
     const char *tls = getenv("TOE_TAP_TLS");
     const char *nqn = getenv("TOE_TAP_HOST");
     const char *key = getenv("TOE_TAP_KEY");
+    const char *secret = getenv("TOE_TAP_SECRET");
 
-    if (tls == NULL || nqn == NULL || key == NULL) {
+    if (tls == NULL || nqn == NULL) {
         return;
     }
     config->tls =
@@ -282,8 +284,10 @@ static void want_tls(struct native_drive_config *config,
     hosts->count = 1;
     hosts->entry[0].least_hash = AUTH_SHA256;
     (void)snprintf(hosts->entry[0].nqn, sizeof(hosts->entry[0].nqn), "%s", nqn);
-    if (!auth_psk_parse(&hosts->entry[0].tls_key, key)) {
-        fprintf(stderr, "toe_tap: TOE_TAP_KEY is not a key\n");
+    if ((key != NULL && !auth_psk_parse(&hosts->entry[0].tls_key, key)) ||
+        (secret != NULL &&
+         !auth_key_parse(&hosts->entry[0].host_key, secret))) {
+        fprintf(stderr, "toe_tap: TOE_TAP_KEY or TOE_TAP_SECRET is no key\n");
         exit(1);
     }
     config->hosts = hosts;
