@@ -67,6 +67,30 @@ def test_two_slow_ports_do_not_change_the_random_rows(
         assert two_ports[name]["iops"] == pytest.approx(found["free"][name]["iops"], rel=0.08)
 
 
+@pytest.mark.long
+def test_the_translation_layer_alone_leaves_the_flash_as_writes_of_a_host_do() -> None:
+    """The mean of five seeds: one window is off by 5% in either direction."""
+    tiny = SMALL | {"blocks": 40, "wordlines": 2, "overwrites_percent": 100, "warm_us": 40_000,
+                    "measure_us": 150_000, "hart_mips": 0,
+                    "rows": paper.ROW_BITS["4k-randread"] + paper.ROW_BITS["4k-randwrite"]}
+    alone, hosts = ([paper.run(tiny | {"seed": seed, "is_direct": is_direct})["base"]
+                     for seed in range(1, 6)] for is_direct in (1, 0))
+    for row, figure, part in (("4k-randwrite", "write_amplification", 0.02),
+                              ("4k-randwrite", "iops", 0.03), ("4k-randread", "iops", 0.03)):
+        assert sum(one[row][figure] for one in alone) \
+            == pytest.approx(sum(one[row][figure] for one in hosts), rel=part)
+
+
+@pytest.mark.long
+def test_short_blocks_with_shorter_erasures_are_as_fast_as_longer_blocks() -> None:
+    """Each wordline is charged 1/704 of the erasure of a block of the part."""
+    die = SMALL | {"channels": 1, "dies": 1, "hart_mips": 0, "warm_us": 200_000,
+                   "measure_us": 1_200_000, "rows": paper.ROW_BITS["128k-write"]}
+    short, longer = (paper.run(die | size)["base"]["128k-write"]["iops"] for size in (
+        {"blocks": 64, "wordlines": 11}, {"blocks": 24, "wordlines": 88}))
+    assert short == pytest.approx(longer, rel=0.02)
+
+
 def test_memory_and_its_bus_take_time(found: dict[str, dict]) -> None:
     busy = found["base"]["128k-read"]["busy"]
     # Each byte is written to memory once by the flash, and read once by the RNIC.
