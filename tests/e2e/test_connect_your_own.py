@@ -2,11 +2,11 @@
 """Each recipe of docs/connect-your-own.md works with the options that `essd up` prints."""
 
 import contextlib
+import itertools
 import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -36,10 +36,16 @@ FIO = ("fio --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --name
        "--rw=randwrite --bs=4k --size=2m --iodepth=8 --filename=/dev/nvme0n1")
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+PORTS = itertools.count(20000)  # The kernel chooses none of these for others.
+
+
+def own_address() -> str:
+    """An address of this computer that only this process uses: it has its number.
+
+    So nobody takes a port there before the process that is to listen to it has started.
+    """
+    number = os.getpid()        # at most 22 bits
+    return f"127.{64 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
 
 
 def essd_up(*words: str) -> list[str]:
@@ -76,7 +82,7 @@ class Machine:
     def __init__(self, folder: Path, words: list[str]) -> None:
         self.guest: Guest = guest_build.ensure_guest(lambda text: None)
         self.console = folder / "console"
-        self.ssh_port = free_port()
+        self.ssh_port = next(PORTS)
         self.process = subprocess.Popen([
             "qemu-system-x86_64", "-M", "pc,pit=off,usb=off", "-cpu", vm.EMULATED_CPU,
             "-m", "1G", "-display", "none", "-nodefaults", "-no-reboot",
@@ -88,7 +94,7 @@ class Machine:
             "-drive", f"if=none,id=root,format=raw,readonly=on,file={self.guest.root}",
             "-device", "virtio-blk-pci,drive=root", "-device", "virtio-rng-pci",
             "-netdev", "user,id=mgmt,net=192.168.76.0/24,"
-            f"hostfwd=tcp:127.0.0.1:{self.ssh_port}-:22",
+            f"hostfwd=tcp:{own_address()}:{self.ssh_port}-:22",
             "-device", f"virtio-net-pci,netdev=mgmt,mac={MAC}",
             *words], stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + BOOT_S
@@ -105,7 +111,7 @@ class Machine:
     def ssh(self, command: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run([
             "ssh", *ssh_options(self.guest, Path("none")), "-p", str(self.ssh_port),
-            "root@127.0.0.1", "--", f"exec 2>&1\n{command}"], stdin=subprocess.DEVNULL,
+            f"root@{own_address()}", "--", f"exec 2>&1\n{command}"], stdin=subprocess.DEVNULL,
             text=True, stdout=subprocess.PIPE, timeout=120, check=False)
 
     def run(self, command: str) -> str:
@@ -154,10 +160,10 @@ def test_a_stock_virtual_machine_is_connected_over_a_unix_socket(
 @pytest.mark.long
 def test_libvirts_client_interface_is_connected_over_tcp(tmp_path: Path) -> None:
     """The -netdev option is the one that libvirt generates for <interface type='client'>."""
-    port = free_port()
-    said = essd_up("--no-host", "--port0", f"10.0.0.10/24,tcp-listen={port}")
-    assert any(f"addr.host=127.0.0.1,addr.port={port}" in line for line in said)
-    with machine(tmp_path, ["-netdev", f"socket,id=essd0,connect=127.0.0.1:{port}",
+    address, port = own_address(), next(PORTS)
+    said = essd_up("--no-host", "--port0", f"10.0.0.10/24,tcp-listen={address}:{port}")
+    assert any(f"addr.host={address},addr.port={port}" in line for line in said)
+    with machine(tmp_path, ["-netdev", f"socket,id=essd0,connect={address}:{port}",
                             "-device", "virtio-net-pci,netdev=essd0"]) as own:
         use_drive(own, said)
 
@@ -189,12 +195,12 @@ def test_libvirt_turns_the_documented_xml_into_that_option(tmp_path: Path) -> No
 @pytest.mark.long
 def test_the_topologies_of_two_machines_are_joined_over_tcp(tmp_path: Path) -> None:
     """One instance has the drive and a switch, the other one a host and a switch."""
-    port = free_port()
+    place = f"{own_address()}:{next(PORTS)}"
     texts = {f"{NAME}-a": "drives: {drive0: {size: 64M}}\nswitches: {s: {}}\ncables:\n"
                           "- drive0:0 - s\n"
-                          f"- s - tcp-listen={port}\n",
+                          f"- s - tcp-listen={place}\n",
              f"{NAME}-b": "hosts: {host: {card0: 10.0.0.100/24}}\nswitches: {s: {}}\n"
-                          f"cables:\n- host - s\n- s - tcp=127.0.0.1:{port}\n"}
+                          f"cables:\n- host - s\n- s - tcp={place}\n"}
     try:
         first, second = (topology_setup.start(topology_yaml.load(text, name, tmp_path),
                                               name, True, False, 0)
