@@ -11,7 +11,16 @@ static void link_plug(void *ctx, const struct link_port *port)
 {
     struct switch_link *own = ctx;
 
-    own->plug = port != NULL ? *port : (struct link_port){0};
+    /* Frames that wait for a port that is unplugged are lost. */
+    if (own->is_plugged) {
+        switch_port_disconnect(own->all->core, own->number);
+    }
+    own->is_plugged = port != NULL;
+    own->was_full = false;
+    own->plug = own->is_plugged ? *port : (struct link_port){0};
+    if (own->is_plugged) {
+        switch_port_connect(own->all->core, own->number);
+    }
 }
 
 /* Hand a frame to the switch. @return whether it had room */
@@ -77,9 +86,7 @@ static bool deliver_frame(struct switch_link *own)
         memcpy(data + piece[0].len, piece[1].data, piece[1].len);
     }
     switch_tx_done(core, own->number, SWITCH_PREFIX + frame.len_bytes);
-    if (own->plug.receive != NULL) {
-        own->plug.receive(own->plug.ctx, &frame, 1);
-    }
+    own->plug.receive(own->plug.ctx, &frame, 1);
     return true;
 }
 
@@ -137,7 +144,6 @@ void switch_links_init(struct switch_links *all, uint8_t count,
             port.cable[SWITCH_OUT] = *cable;
             switch_port_set(all->core, i, &port);
         }
-        switch_port_connect(all->core, i);
     }
 }
 

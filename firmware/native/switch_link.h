@@ -16,6 +16,7 @@ struct switch_links;
 struct switch_link {
     struct switch_links *all;
     uint8_t number;
+    bool is_plugged;
     bool was_full;
     struct link_port plug;
 };
@@ -29,7 +30,7 @@ struct switch_links {
 };
 
 /**
- * Make a switch whose ports are connected.
+ * Make a switch.  Its ports are connected when something is plugged in.
  *
  * @param count  of ports, at most SWITCH_LINKS
  * @param cable  both directions of every port; NULL: frames take no time

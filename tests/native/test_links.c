@@ -310,3 +310,23 @@ static void test_a_port_that_was_unplugged_gets_nothing(void **state)
     assert_int_equal(send_frames(0, 0, 1), 1);
     pass_until_frames(1, 1);
 }
+
+/* Not even if it is plugged in again while the switch still had them. */
+WITH_FIXTURE(set_up_switch, end_switch)
+WITH_FIXTURE(set_up_slow_switch, end_switch)
+static void test_frames_for_an_unplugged_port_are_lost(void **state)
+{
+    (void)state;
+    assert_int_equal(send_frames(0, 0, 1), 1);
+    while (switch_tx_frames(switches.core, 1) == 0) {
+        world.now_ns++;
+        switches.due_ns = switch_run(switches.core, world.now_ns);
+    }
+    links[1].ops->plug(links[1].ctx, NULL);
+    plug_in(1);
+    for (unsigned int i = 0; i < 100 && (grant_both() || pass_silence()); i++) {
+    }
+    assert_int_equal(ends[1].frames, 0);
+    assert_int_equal(send_frames(0, 0, 1), 1);
+    pass_until_frames(1, 1);
+}
