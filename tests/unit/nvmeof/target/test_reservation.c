@@ -476,9 +476,9 @@ static void test_a_closed_namespace_is_opened_by_a_host_that_registers(
     (void)state;
     close_namespace();
     assert_true(reservation_forbids(&res, a, false));
-    assert_int_equal(send_acquire(a, RACQA_PREEMPT, RTYPE_WRITE_EXCLUSIVE,
-                                  KEY_A, 0),
-                     RESERVATION_CONFLICT);
+    assert_int_equal(
+        send_acquire(a, RACQA_PREEMPT, RTYPE_WRITE_EXCLUSIVE, KEY_A, 0),
+        RESERVATION_CONFLICT);
     assert_int_equal(send_release(a, RRELA_CLEAR, 0, KEY_A),
                      RESERVATION_CONFLICT);
     assert_int_equal(send_register(a, RREGA_REGISTER, 0, KEY_A, false),
@@ -497,9 +497,9 @@ static void test_a_closed_namespace_may_be_preempted(void **state)
     close_namespace();
     assert_int_equal(send_register(a, RREGA_REGISTER, 0, KEY_A, false),
                      RESERVATION_OK);
-    assert_int_equal(send_acquire(a, RACQA_PREEMPT, RTYPE_WRITE_EXCLUSIVE,
-                                  KEY_A, 0),
-                     RESERVATION_OK);
+    assert_int_equal(
+        send_acquire(a, RACQA_PREEMPT, RTYPE_WRITE_EXCLUSIVE, KEY_A, 0),
+        RESERVATION_OK);
     assert_true(holds_reservation(a));
     assert_false(reservation_forbids(&res, b, false));
     assert_true(reservation_forbids(&res, b, true));
