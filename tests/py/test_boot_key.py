@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A drive with a boot key in QEMU: it starts firmware that is signed with the key only."""
 
+import errno
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from test_soc import Machine
 
+from essd.base.errors import EssdError
 from essd.build import fw_build, qemu_build
 from essd.debug import reflash
 from essd.instance.config import BootKey
@@ -56,3 +59,24 @@ def test_firmware_without_the_right_signature_does_not_start(tmp_path: Path,
     file.save(flash)
     assert said(tmp_path, flash, key, "boot: stopped").count(
         "not signed with this drive's key") == 2
+
+
+def test_a_full_disk_leaves_the_record_as_it_was(tmp_path: Path, key: BootKey,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    boot_key.record(tmp_path, key)
+
+    def full(*words: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        boot_key.record(tmp_path, replace(key, file="/elsewhere/key.pem"))
+    assert boot_key.recorded(tmp_path) == key
+
+
+def test_a_damaged_record_is_replaced_when_the_key_is_given_again(tmp_path: Path,
+                                                                  key: BootKey) -> None:
+    (tmp_path / boot_key.FILE).write_bytes(b"")
+    with pytest.raises(EssdError, match="say with essd up --boot-key FILE which key it is"):
+        boot_key.choose(tmp_path, None, is_old=True)
+    assert boot_key.choose(tmp_path, Path(key.file), is_old=True) == key
+    assert boot_key.recorded(tmp_path) == key

@@ -96,3 +96,25 @@ def test_the_help_begins_with_what_a_newcomer_needs() -> None:
     places = [shown.index(f"│ {name} ") for name in FIRST]
     assert places == sorted(places)
     assert shown.index("│ config ") > places[-1]
+
+
+@pytest.mark.parametrize("words", [
+    ("firmware", "key", "/nonexistent/key.pem"),
+    ("man", "/proc/essd")])
+def test_a_file_that_cannot_be_written_is_named_in_one_line(words: tuple[str, ...]) -> None:
+    done = essd(*words)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"essd: {words[-1]}"), line
+
+
+def test_a_runtime_folder_that_others_can_read_is_named(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (tmp_path / "essd").mkdir(mode=0o755)
+    for word in ("list", "clean"):
+        done = essd(word)
+        assert (done.returncode, done.stderr) == (
+            1, f"essd: {tmp_path / 'essd'} is not a folder that only you can access: "
+               "remove it\n")
+    assert "only you can access" in essd("doctor").stdout

@@ -6,8 +6,10 @@ import json
 import os
 import select
 import signal
+import socket
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from essd.base import chosen, process
 from essd.cli import app
 from essd.instance.config import Config, Drive
 from essd.instance.instance import Instance, NotAnsweringError
-from essd.observe import trace
+from essd.observe import capture, trace
 from essd.observe.capture import Client
 from essd.setup import instances
 from typer.testing import CliRunner
@@ -82,6 +84,35 @@ def test_every_command_ends_that_needs_the_supervisor(stopped: Instance) -> None
                 lambda: Client(stopped.of("drive"), 0)):
         with pytest.raises(NotAnsweringError, match=r"continue it with kill -CONT \d+, or end"):
             act()
+
+
+@pytest.mark.parametrize("ask", [
+    lambda instance: trace.Stream(instance.of("drive"), ["part"]),
+    lambda instance: Client(instance.of("drive"), 0)])
+def test_a_supervisor_that_runs_and_says_nothing_is_given_up(
+        ask: Callable[[Instance], object], tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frozen container, or a file system that does not answer."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    for module, limit in ((trace, "SUBSCRIBED_S"), (capture, "STARTED_S")):
+        monkeypatch.setattr(module, limit, 1)
+    instance = Instance("mute")
+    instance.folder.mkdir()
+    with socket.socket(socket.AF_UNIX) as mute:
+        mute.bind(str(instance.folder / "control.sock"))
+        mute.listen()
+        caught: list[BaseException] = []
+
+        def attempt() -> None:
+            try:
+                ask(instance)
+            except NotAnsweringError as error:
+                caught.append(error)
+        attempting = threading.Thread(target=attempt, daemon=True)
+        attempting.start()
+        attempting.join(SOON_S)
+        assert not attempting.is_alive(), "it waits for ever"
+    assert "the supervisor of mute" in str(caught[0]) and "does not answer" in str(caught[0])
 
 
 def test_a_supervisor_with_a_full_queue_of_clients_does_not_hang_anybody(

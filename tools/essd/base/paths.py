@@ -92,11 +92,14 @@ def runtime() -> Path:
         path = Path(base) / "essd"
     else:
         path = Path(tempfile.gettempdir()) / f"essd-{os.getuid()}"
-    path.mkdir(mode=0o700, exist_ok=True)
-    status = path.lstat()
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        status = path.lstat()
+    except OSError as error:
+        raise EssdError(f"{path}, where running drives have their sockets, cannot be used: "
+                        f"{error.strerror}; XDG_RUNTIME_DIR names another folder") from None
     if path.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o77:
-        raise PermissionError(f"{path} is not a folder that only you can access: "
-                              "remove it")
+        raise EssdError(f"{path} is not a folder that only you can access: remove it")
     return path
 
 

@@ -83,5 +83,10 @@ def main() -> None:
         show.error(f"{program_name(late.cmd)} did not end within {late.timeout:.0f} s "
                    "and was killed")
         sys.exit(1)
+    except OSError as error:
+        if error.filename is None or isinstance(error, BrokenPipeError):
+            raise
+        show.error(f"{error.filename}: {error.strerror}")
+        sys.exit(1)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)

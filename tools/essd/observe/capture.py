@@ -140,7 +140,7 @@ class Client:
         self.text = b""
         request = {"command": "capture", "part": instance.drive, "port": port}
         self.send(json.dumps(request).encode())
-        instance.wait_answer(self.connection, time.monotonic() + STARTED_S)
+        instance.wait_answer(self.connection, STARTED_S)
         reply = json.loads(self.wait_line() or b"{}")
         if "return" not in reply:
             self.connection.close()

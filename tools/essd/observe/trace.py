@@ -438,7 +438,7 @@ class Stream:
         request = {"command": "subscribe", "events": kinds, "mask": mask,
                    "part": instance.drive}
         self.connection.sendall(json.dumps(request).encode() + b"\n")
-        instance.wait_answer(self.connection, time.monotonic() + SUBSCRIBED_S)
+        instance.wait_answer(self.connection, SUBSCRIBED_S)
         self.file = self.connection.makefile("rb")
         reply = json.loads(self.file.readline() or b"{}")
         if "return" not in reply:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base import paths
-from ..base.errors import LOOK_UP_S
+from ..base.errors import LOOK_UP_S, EssdError
 from ..build import guest_build
 from ..machine import vm
 from . import prepare
@@ -117,7 +117,7 @@ def built() -> list[Finding]:
 def runtime() -> Finding:
     try:
         folder = paths.runtime()
-    except OSError as error:
+    except EssdError as error:
         return Finding("runtime folder", False, str(error),
                        "remove that folder, or set XDG_RUNTIME_DIR to another one")
     # The path of a UNIX socket has at most 107 bytes.

@@ -11,12 +11,16 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from ..base import persisted
+from ..base import files, persisted
 from ..base.errors import EssdError
 from ..instance.config import BootKey
 from .image import Image, ImageError, is_private, public_key
 
 FILE = "boot-key.json"
+
+
+class DamagedError(EssdError):
+    """The record of the drive's key cannot be read."""
 
 
 def of_file(path: Path) -> BootKey:
@@ -39,18 +43,29 @@ def recorded(folder: Path) -> BootKey | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, persisted.ShapeError) as error:
-        raise EssdError(f"the record {place} of the drive's boot key cannot be read "
-                        f"({error}): replace the drive by a new one with --new") from None
+        raise DamagedError(f"the record {place} of the drive's boot key cannot be read "
+                           f"({error}): say with essd up --boot-key FILE which key it is"
+                           ) from None
 
 
 def record(folder: Path, key: BootKey) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (folder / FILE).write_text(json.dumps(asdict(key), indent=2) + "\n", encoding="utf-8")
+    files.replace_file(folder / FILE, (json.dumps(asdict(key), indent=2) + "\n").encode())
 
 
 def choose(folder: Path, asked: Path | None, is_old: bool) -> BootKey | None:
-    """The drive's key; a new drive gets the one that is asked for, which is recorded."""
-    kept = recorded(folder)
+    """The drive's key; a new drive gets the one that is asked for, which is recorded.
+
+    So does an old drive whose record is damaged: only its user knows which key it had.
+    """
+    try:
+        kept = recorded(folder)
+    except DamagedError:
+        if asked is None:
+            raise
+        key = of_file(asked)
+        record(folder, key)
+        return key
     if asked is None:
         return kept
     key = of_file(asked)

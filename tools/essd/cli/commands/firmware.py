@@ -141,8 +141,9 @@ def show_image(file: File, key: Key = None, as_json: AsJson = False) -> None:
 def sign(file: File, key: Annotated[Path, typer.Option(
         "--key", metavar="FILE", help="PEM file with the private key.")]) -> None:
     """Sign an image in place."""
+    from ...base import files
     from ...setup import firmware_update
-    file.write_bytes(firmware_update.load(file).sign(key).file())
+    files.replace_file(file, firmware_update.load(file).sign(key).file())
     show.note(f"{file} is signed")
 
 
