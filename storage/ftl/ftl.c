@@ -104,11 +104,11 @@ static void force_idle_buffer(struct ftl *ftl, uint64_t *deadline_us)
     if (ftl->buffer.waiting[FTL_POOL_HOST].count +
                 ftl->buffer.waiting[FTL_POOL_TRIM].count ==
             0 ||
-        ftl->buffer.forced == ftl->buffer.accepted) {
+        ftl->forced == ftl->accepted) {
         return;
     }
     if (ftl->now_us >= due_us) {
-        ftl->buffer.forced = ftl->buffer.accepted;
+        ftl->forced = ftl->accepted;
     } else {
         *deadline_us = MIN(*deadline_us, due_us);
     }
@@ -148,7 +148,7 @@ static bool note_full(struct ftl *ftl)
 /* Whether nothing waits for the end of a request or of an operation. */
 static bool is_calm(const struct ftl *ftl)
 {
-    return ftl->state == FTL_READY && !ftl_power_is_failing(&ftl->power) &&
+    return ftl->state == FTL_READY && !ftl_power_is_failing(ftl) &&
            !ftl_is_adopting(ftl) && ftl->io.reads.count == 0 &&
            ftl->io.changes.count == 0 && ftl->io.trims.count == 0 &&
            ftl->io.barriers.count == 0 && ftl->ops.unsent.count == 0 &&
@@ -183,7 +183,7 @@ static bool run_step(struct ftl *ftl, uint64_t *deadline_us)
         any |= refuse_while_held(ftl);
         break;
     case FTL_READY:
-        if (__builtin_expect(ftl_power_is_failing(&ftl->power), 0)) {
+        if (__builtin_expect(ftl_power_is_failing(ftl), 0)) {
             any |= ftl_power_step(ftl);
             break;
         }
@@ -209,11 +209,11 @@ static bool run_step(struct ftl *ftl, uint64_t *deadline_us)
         any = any || note_full(ftl);
         break;
     case FTL_FAILED:
-        any |= ftl_power_is_failing(&ftl->power) ? ftl_power_step(ftl)
-                                                 : ftl_io_refuse(ftl);
+        any |= ftl_power_is_failing(ftl) ? ftl_power_step(ftl)
+                                         : ftl_io_refuse(ftl);
         break;
     case FTL_WIPING:
-        any |= ftl_power_is_failing(&ftl->power) && ftl_power_step(ftl);
+        any |= ftl_power_is_failing(ftl) && ftl_power_step(ftl);
         break;
     }
     any |= ftl_rescue_step(ftl);
@@ -242,7 +242,7 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
 bool ftl_is_flushed(const struct ftl *ftl)
 {
     return !ftl_is_adopting(ftl) &&
-           ftl_slot_is_durable(&ftl->buffer, ftl->buffer.accepted);
+           ftl_slot_is_durable(&ftl->buffer, ftl->accepted);
 }
 
 uint32_t ftl_operations(const struct ftl *ftl, uint32_t *all)
@@ -253,12 +253,12 @@ uint32_t ftl_operations(const struct ftl *ftl, uint32_t *all)
 
 uint32_t ftl_dead_dies(const struct ftl *ftl)
 {
-    return ftl->parity.num_dead;
+    return ftl->dies.num_dead;
 }
 
 bool ftl_die_is_dead(const struct ftl *ftl, uint32_t die)
 {
-    return ftl->parity.dead_dies[die];
+    return ftl->dies.is_dead[die];
 }
 
 uint32_t ftl_free_superblocks(const struct ftl *ftl)

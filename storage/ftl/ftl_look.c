@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What superblocks hold, for whoever looks at the drive: see ftl_look(). */
-#include "storage/ftl/base/ftl_phases.h"
+#include "storage/ftl/ops/ops.h"
 
 static const char *const state_name[] = {
     [FTL_SUPERBLOCK_FREE] = "free",       [FTL_SUPERBLOCK_ERASING] = "erasing",

@@ -2,7 +2,7 @@
 /* The start of the translation layer, and its memory. */
 #include "storage/ftl/background/background.h"
 #include "storage/ftl/background/ftl_checkpoint.h"
-#include "storage/ftl/base/ftl_keep.h"
+#include "storage/ftl/map/ftl_keep.h"
 #include "storage/ftl/mount/mount.h"
 #include "storage/ftl/pages/pages.h"
 
@@ -29,8 +29,8 @@ static void divide_parity(struct ftl *ftl, uint8_t *base, size_t *used)
     const struct ftl_layout *layout = &ftl->layout;
     size_t units = layout->row_units;
 
-    CARVE(used, parity.dead_dies, (size_t)layout->geometry.dies);
-    CARVE(used, parity.recorded_dies, (size_t)layout->geometry.dies);
+    CARVE(used, dies.is_dead, (size_t)layout->geometry.dies);
+    CARVE(used, dies.is_recorded, (size_t)layout->geometry.dies);
     if (layout->has_parity) {
         for (unsigned int i = 0; i < FTL_ACCUMULATORS; i++) {
             CARVE(used, parity.accumulators[i].members,
@@ -214,8 +214,8 @@ struct ftl *ftl_start(const struct ftl_config *config)
         memset(ftl->streams[i].die_rows, 0,
                config->geometry.dies * sizeof(ftl->streams[i].die_rows[0]));
     }
-    memset(ftl->parity.dead_dies, 0, config->geometry.dies);
-    memset(ftl->parity.recorded_dies, 0, config->geometry.dies);
+    memset(ftl->dies.is_dead, 0, config->geometry.dies);
+    memset(ftl->dies.is_recorded, 0, config->geometry.dies);
     for (unsigned int i = 0; i < FTL_RESCUES; i++) {
         ftl->parity.rescues[i].request = FTL_LIST_END;
     }

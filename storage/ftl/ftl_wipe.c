@@ -13,7 +13,7 @@
  * others, but stays unused after the wipe.
  */
 #include "storage/ftl/background/ftl_wipe_keep.h"
-#include "storage/ftl/base/ftl_keep.h"
+#include "storage/ftl/map/ftl_keep.h"
 #include "storage/ftl/base/ftl_phases.h"
 #include "storage/ftl/base/ftl_trace.h"
 #include "storage/ftl/ftl_wipe.h"
@@ -240,7 +240,7 @@ static bool run_wipe(struct ftl *ftl)
 {
     bool has_refused;
 
-    if (__builtin_expect(ftl_power_is_failing(&ftl->power), 0)) {
+    if (__builtin_expect(ftl_power_is_failing(ftl), 0)) {
         /* Only the keeper is completed.  The wipe does not end, so its owner
          * repeats it after the next start. */
         return ftl->wipe.phase != FTL_WIPE_ERASES && step_flash(ftl);

@@ -7,10 +7,8 @@
 #define ESSD_FTL_STATE_H
 
 #include "storage/ftl/background/ftl_checkpointing.h"
-#include "storage/ftl/background/ftl_collection.h"
 #include "storage/ftl/background/ftl_power.h"
 #include "storage/ftl/base/ftl_entry.h"
-#include "storage/ftl/base/ftl_kept.h"
 #include "storage/ftl/base/ftl_layout.h"
 #include "storage/ftl/base/ftl_limits.h"
 #include "storage/ftl/base/ftl_list.h"
@@ -19,12 +17,15 @@
 #include "storage/ftl/base/ftl_system_row.h"
 #include "storage/ftl/ftl.h"
 #include "storage/ftl/ftl_wiping.h"
-#include "storage/ftl/io/ftl_op.h"
+#include "storage/ftl/map/ftl_collection.h"
+#include "storage/ftl/map/ftl_kept.h"
+#include "storage/ftl/map/ftl_op.h"
 #include "storage/ftl/map/ftl_slot.h"
-#include "storage/ftl/mount/ftl_mounting.h"
 #include "storage/ftl/ops/ftl_request.h"
+#include "storage/ftl/pages/ftl_scrubbing.h"
 #include "storage/ftl/rows/ftl_parity.h"
-#include "storage/ftl/rows/ftl_stream.h"
+#include "storage/ftl/space/ftl_mount_found.h"
+#include "storage/ftl/space/ftl_stream.h"
 #include "storage/ftl/space/ftl_superblock.h"
 
 struct ftl {
@@ -34,6 +35,7 @@ struct ftl {
     struct ftl_layout layout;
     struct ftl_system_sums *sums;
     enum ftl_state state;
+    uint8_t power_phase; /* enum ftl_power_phase */
     bool is_volatile;
     bool is_full;      /* operations waited for space that nothing could make */
     bool is_read_only; /* writes and trims are refused */
@@ -70,6 +72,9 @@ struct ftl {
     uint32_t health_changes; /* pages for which this is so */
     struct ftl_superblock *superblocks;
     uint32_t free_superblocks;
+    bool has_emptied;    /* some superblock may have become empty */
+    uint32_t num_due;    /* superblocks that move soon */
+    uint32_t num_opened; /* since the last checkpoint */
     /* Superblocks that are kept free for the copies of a mount, in addition to
      * FTL_HOST_LEAVES_FREE; 0 unless blocks are short. */
     uint32_t more_free;
@@ -81,6 +86,10 @@ struct ftl {
     struct ftl_stream streams[FTL_STREAMS];
     uint64_t next_row_number;
     struct ftl_hold hold;
+    struct ftl_dies dies;
+    uint64_t accepted; /* number of writes and trims that were accepted */
+    uint64_t forced;   /* what was accepted up to this number is programmed
+                        * even if its row is not full */
 
     struct ftl_keep keep;
     struct ftl_power power;

@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "storage/ftl/base/ftl_keep.h"
+#include "storage/ftl/map/ftl_keep.h"
 #include "storage/ftl/base/ftl_layout.h"
 #include "storage/ftl/pages/pages.h"
 #include "lib/bytes.h"

@@ -9,7 +9,7 @@
 #include "media_spy.h"
 
 #include "firmware/drivers/ecc.h"
-#include "storage/ftl/base/ftl_keep.h"
+#include "storage/ftl/map/ftl_keep.h"
 #include "storage/ftl/map/map.h"
 #include "nvmeof/wire/cqe.h"
 #include "nvmeof/wire/log.h"

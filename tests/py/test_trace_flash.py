@@ -29,7 +29,7 @@ def enum_of(path: str, name: str) -> list[str]:
     ("storage/ftl/ftl_flash.h", "ftl_cause", "FTL_CAUSE_", trace_flash.CAUSES, 1),
     ("storage/ftl/space/ftl_superblock.h", "ftl_superblock_state", "FTL_SUPERBLOCK_",
      trace_flash.SUPERBLOCK_STATES, 0),
-    ("storage/ftl/rows/ftl_stream.h", "ftl_stream_id", "FTL_STREAM_", trace_flash.STREAMS, 1),
+    ("storage/ftl/space/ftl_stream.h", "ftl_stream_id", "FTL_STREAM_", trace_flash.STREAMS, 1),
     ("storage/ftl/ftl_flash.h", "ftl_flash_status", "FTL_FLASH_",
      trace_flash.ROW_STATUSES, 0),
     ("storage/ftl/base/ftl_trace.h", "ftl_wait", "FTL_WAIT_", trace_flash.WAITS, 0),
@@ -55,7 +55,7 @@ def test_the_names_of_tables_stand_at_their_numbers() -> None:
     states = enum_of("storage/ftl/space/ftl_superblock.h", "ftl_superblock_state")
     assert [name.removeprefix("FTL_SUPERBLOCK_").lower() for name in states[:5]] == \
         list(trace_flash.SUPERBLOCK_STATES[:5])
-    phases = enum_of("storage/ftl/mount/ftl_mounting.h", "ftl_mount_phase")
+    phases = enum_of("storage/ftl/space/ftl_mount_found.h", "ftl_mount_phase")
     assert len(trace_flash.ACTIVITY_PHASES[0]) == len(phases) + 2   # ready and failed
     opcodes = re.findall(r"NAND_CMD_(\w+) = \d,",
                          re.search(r"enum nand_opcode \{(.*?)\}",

@@ -31,7 +31,7 @@
  */
 #include "storage/ftl/background/background.h"
 #include "storage/ftl/background/ftl_keep_repair.h"
-#include "storage/ftl/base/ftl_keep.h"
+#include "storage/ftl/map/ftl_keep.h"
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/pages/pages.h"
 

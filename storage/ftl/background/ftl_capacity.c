@@ -11,7 +11,7 @@
  * the number itself, and the flash has another one, the mount fails.
  */
 #include "storage/ftl/background/background.h"
-#include "storage/ftl/base/ftl_keep.h"
+#include "storage/ftl/map/ftl_keep.h"
 #include "storage/ftl/pages/pages.h"
 #include "storage/ftl/space/space.h"
 

@@ -222,7 +222,7 @@ static bool step_write(struct ftl *ftl)
         checkpoint->next = old;
         ftl->counters.checkpoints++;
     }
-    checkpoint->opened = 0;
+    ftl->num_opened = 0;
     enter_state(ftl, FTL_CHECKPOINT_IDLE);
     if (checkpoint->next != FTL_NOWHERE) {
         ftl_superblock_erase(ftl, checkpoint->next, FTL_CAUSE_CHECKPOINT);
@@ -292,7 +292,7 @@ static bool step_drain(struct ftl *ftl)
         return true;
     }
     if (ftl->buffer.dirty[FTL_POOL_TRIM].count != 0) {
-        ftl->buffer.forced = ftl->buffer.accepted;
+        ftl->forced = ftl->accepted;
         return false;
     }
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
@@ -324,7 +324,7 @@ static bool is_due(const struct ftl *ftl)
            !ftl_is_adopting(ftl) && ftl->hold.failed_rounds == 0 &&
            ftl->hold.held.count == 0 &&
            (checkpoint->is_last ||
-            checkpoint->opened >= ftl->config.checkpoint_superblocks);
+            ftl->num_opened >= ftl->config.checkpoint_superblocks);
 }
 
 bool ftl_checkpoint_step(struct ftl *ftl)
@@ -407,7 +407,7 @@ bool ftl_checkpoint_give_up(struct ftl *ftl)
 
     if (checkpoint->state == FTL_CHECKPOINT_DRAINING) {
         enter_state(ftl, FTL_CHECKPOINT_IDLE);
-        checkpoint->opened = 0;
+        ftl->num_opened = 0;
         return true;
     }
     if (checkpoint->state != FTL_CHECKPOINT_IDLE || ftl->mount.has_lost_pages ||
@@ -421,7 +421,7 @@ bool ftl_checkpoint_give_up(struct ftl *ftl)
     }
     checkpoint->next = checkpoint->superblock;
     checkpoint->superblock = FTL_NOWHERE;
-    checkpoint->opened = 0;
+    ftl->num_opened = 0;
     enter_state(ftl, FTL_CHECKPOINT_ERASING);
     ftl_superblock_erase(ftl, checkpoint->next, FTL_CAUSE_CHECKPOINT);
     return true;

@@ -3,10 +3,7 @@
 #ifndef ESSD_FTL_CHECKPOINT_H
 #define ESSD_FTL_CHECKPOINT_H
 
-#include "storage/ftl/background/ftl_checkpointing.h"
-
-struct ftl;
-struct ftl_request;
+#include "storage/ftl/state.h"
 
 /* ---- ftl_checkpoint.c */
 /** Rows of a checkpoint that may be in progress at the same time. */

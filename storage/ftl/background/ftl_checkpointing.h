@@ -3,7 +3,7 @@
 #ifndef ESSD_FTL_CHECKPOINTING_H
 #define ESSD_FTL_CHECKPOINTING_H
 
-#include "storage/ftl/rows/ftl_stream.h"
+#include "storage/ftl/space/ftl_stream.h"
 
 /* What a mount does with a checkpoint that was loaded, one after another. */
 enum ftl_checkpoint_check {
@@ -50,7 +50,6 @@ struct ftl_checkpoint {
     uint8_t *is_taken;        /* one bit for each piece: it has been loaded */
     uint32_t requests;        /* number of requests in progress */
     uint32_t free_rows;       /* one bit for each row of `data` */
-    uint32_t opened;          /* superblocks opened since the last checkpoint */
     uint8_t *table;           /* loaded: whether each superblock was closed */
     uint8_t *planes;          /* loaded: planes that have failed */
     uint8_t *data;            /* contents of the rows in progress */

@@ -14,11 +14,10 @@
  * read, it is given up: see ftl_move.c.
  */
 #include "storage/ftl/background/background.h"
-#include "storage/ftl/base/ftl_findings.h"
-#include "storage/ftl/base/ftl_phases.h"
-#include "storage/ftl/base/ftl_trace.h"
+#include "storage/ftl/map/ftl_trace_units.h"
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/ops/ops.h"
+#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/space/space.h"
 
 /* How often a stuck superblock is tried again because space is needed. */
@@ -130,7 +129,7 @@ static uint32_t choose_due_victim(const struct ftl *ftl)
 {
     uint32_t best = FTL_NOWHERE;
 
-    if (ftl->collection.num_due == 0) {
+    if (ftl->num_due == 0) {
         return FTL_NOWHERE;
     }
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
@@ -164,7 +163,7 @@ static bool is_empty(const struct ftl *ftl, uint32_t superblock)
  */
 static uint32_t choose_empty_victim(struct ftl *ftl)
 {
-    if (!ftl->config.erases_early || !ftl->collection.has_emptied) {
+    if (!ftl->config.erases_early || !ftl->has_emptied) {
         return FTL_NOWHERE;
     }
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
@@ -172,7 +171,7 @@ static uint32_t choose_empty_victim(struct ftl *ftl)
             return i;
         }
     }
-    ftl->collection.has_emptied = false;
+    ftl->has_emptied = false;
     return FTL_NOWHERE;
 }
 
@@ -411,9 +410,8 @@ void ftl_collect_stop(struct ftl *ftl)
         .victim = FTL_NOWHERE,
         .cause = FTL_CAUSE_COLLECT,
         .moved = ftl->collection.moved,
-        .num_due = ftl->collection.num_due,
-        .has_emptied = true,
     };
+    ftl->has_emptied = true;
     ftl_list_init(&ftl->collection.lost, ftl->buffer.wait_links);
 }
 

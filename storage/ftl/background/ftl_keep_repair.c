@@ -13,7 +13,7 @@
  *  - One of the two is damaged, because a word of it was lost.
  */
 #include "storage/ftl/background/ftl_keep_repair.h"
-#include "storage/ftl/base/ftl_keep.h"
+#include "storage/ftl/map/ftl_keep.h"
 
 #include <string.h>
 

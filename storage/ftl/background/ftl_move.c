@@ -9,12 +9,11 @@
  * They never return an older version.
  */
 #include "storage/ftl/background/background.h"
-#include "storage/ftl/base/ftl_findings.h"
-#include "storage/ftl/base/ftl_phases.h"
-#include "storage/ftl/base/ftl_trace.h"
+#include "storage/ftl/map/ftl_trace_units.h"
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/ops/ops.h"
 #include "storage/ftl/pages/pages.h"
+#include "storage/ftl/space/ftl_findings.h"
 
 #include <string.h>
 
@@ -105,7 +104,7 @@ static bool take_system(struct ftl *ftl, uint16_t index, const uint8_t *bytes)
  * parity can replace. */
 static bool may_give_up(const struct ftl *ftl)
 {
-    return ftl->parity.num_dead <= (ftl->layout.has_parity ? 1U : 0U);
+    return ftl->dies.num_dead <= (ftl->layout.has_parity ? 1U : 0U);
 }
 
 /* Have the map searched for the entry that names a unit that is given up. */
@@ -130,8 +129,7 @@ static bool give_up_unit(struct ftl *ftl, uint16_t index, uint32_t number)
         /* DRAM has the contents of the page: write the page again. */
         uint16_t page = ftl_page_touch(ftl, number);
 
-        ftl->buffer.forced =
-            page != FTL_LIST_END ? ftl->buffer.accepted : ftl->buffer.forced;
+        ftl->forced = page != FTL_LIST_END ? ftl->accepted : ftl->forced;
         return false;
     }
     slot->number = number;

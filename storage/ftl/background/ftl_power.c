@@ -40,8 +40,8 @@ void ftl_power_fails(struct ftl *ftl)
 {
     uint32_t moved = ftl->streams[FTL_STREAM_MOVE].superblock;
 
-    if (ftl->power.phase == FTL_POWER_ON) {
-        ftl->power.phase = FTL_POWER_SAVES;
+    if (ftl->power_phase == FTL_POWER_ON) {
+        ftl->power_phase = FTL_POWER_SAVES;
         if (ftl->state == FTL_READY && moved != FTL_NOWHERE &&
             ftl_makes_parity(ftl)) {
             ftl_superblock_end(ftl, moved);
@@ -68,7 +68,7 @@ uint32_t ftl_most_saved_units(const struct ftl_config *config)
 
 bool ftl_is_saved(const struct ftl *ftl)
 {
-    return ftl->power.phase == FTL_POWER_SAVED;
+    return ftl->power_phase == FTL_POWER_SAVED;
 }
 
 /* Whether a start has the number `first` or a later one.  The numbers of a new
@@ -123,7 +123,7 @@ static bool end_without_marker(struct ftl *ftl)
         ftl_is_held(ftl) || ftl_is_adopting(ftl) || !is_hosts_data_saved(ftl)) {
         return false;
     }
-    ftl->power.phase = FTL_POWER_SAVED;
+    ftl->power_phase = FTL_POWER_SAVED;
     return true;
 }
 
@@ -145,7 +145,7 @@ static bool step_marker(struct ftl *ftl)
     }
     if (ftl->power.has_marked && is_marked(ftl) &&
         ftl->ops.free_requests.count == ftl->config.num_requests) {
-        ftl->power.phase = FTL_POWER_SAVED;
+        ftl->power_phase = FTL_POWER_SAVED;
         any = true;
     }
     return any;
@@ -158,11 +158,11 @@ static bool step_marker(struct ftl *ftl)
  */
 static bool end_without_buffer(struct ftl *ftl)
 {
-    if (ftl->power.phase == FTL_POWER_SAVED ||
+    if (ftl->power_phase == FTL_POWER_SAVED ||
         (ftl->state == FTL_WIPING && ftl->wipe.phase != FTL_WIPE_ERASES)) {
         return false;
     }
-    ftl->power.phase = FTL_POWER_SAVED;
+    ftl->power_phase = FTL_POWER_SAVED;
     return true;
 }
 
@@ -174,12 +174,12 @@ bool ftl_power_step(struct ftl *ftl)
         return end_without_buffer(ftl);
     }
     any = ftl_keep_step(ftl);
-    switch ((enum ftl_power_phase)ftl->power.phase) {
+    switch ((enum ftl_power_phase)ftl->power_phase) {
     case FTL_POWER_SAVES:
-        ftl->buffer.forced = ftl->buffer.accepted;
+        ftl->forced = ftl->accepted;
         any |= ftl_row_save(ftl);
         if (is_buffer_saved(ftl)) {
-            ftl->power.phase = FTL_POWER_MARKS;
+            ftl->power_phase = FTL_POWER_MARKS;
             any = true;
         }
         break;

@@ -5,15 +5,7 @@
 
 #include "lib/util.h"
 
-enum ftl_power_phase {
-    FTL_POWER_ON,    /* Works as usual, until the power fails. */
-    FTL_POWER_SAVES, /* Programs what is in the write buffer. */
-    FTL_POWER_MARKS, /* Programs markers until their stripe is complete. */
-    FTL_POWER_SAVED, /* Does nothing, until the power is off. */
-};
-
 struct ftl_power {
-    uint8_t phase;    /* enum ftl_power_phase */
     uint32_t marking; /* markers that are being programmed */
     bool has_marked;  /* MARKS: a marker is on flash */
     /* The mount has found a marker, or the last checkpoint of an orderly

@@ -1,37 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What the translation layer is doing now, as far as others need to know: the
- * mount, and the end of the power.  These questions look only at the state, so
- * that whoever asks one need not know the files that do the work.
- */
+/* Whether the power is failing. */
 #ifndef ESSD_FTL_PHASES_H
 #define ESSD_FTL_PHASES_H
 
 #include "storage/ftl/state.h"
 
+enum ftl_power_phase {
+    FTL_POWER_ON,    /* Works as usual, until the power fails. */
+    FTL_POWER_SAVES, /* Programs what is in the write buffer. */
+    FTL_POWER_MARKS, /* Programs markers until their stripe is complete. */
+    FTL_POWER_SAVED, /* Does nothing, until the power is off. */
+};
+
 /** Whether capacitors supply the drive, or did, and it saves the buffer. */
-static inline bool ftl_power_is_failing(const struct ftl_power *power)
+static inline bool ftl_power_is_failing(const struct ftl *ftl)
 {
-    return power->phase != FTL_POWER_ON;
-}
-
-/** Whether the mount is finding out what is on the flash. */
-static inline bool ftl_mount_is_scanning(const struct ftl *ftl)
-{
-    return ftl->state == FTL_MOUNTING && (ftl->mount.phase == FTL_MOUNT_SCAN ||
-                                          ftl->mount.phase == FTL_MOUNT_REPAIR);
-}
-
-/** Whether the rows that may be torn are being copied. */
-static inline bool ftl_mount_is_settling(const struct ftl *ftl)
-{
-    return ftl->state == FTL_MOUNTING && ftl->mount.phase == FTL_MOUNT_SETTLE;
-}
-
-/** Whether the stripes of what is programmed now get parity. */
-static inline bool ftl_makes_parity(const struct ftl *ftl)
-{
-    return ftl->layout.has_parity && ftl->parity.num_dead == 0;
+    return ftl->power_phase != FTL_POWER_ON;
 }
 
 #endif

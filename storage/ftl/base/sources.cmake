@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
-    ftl_findings.c
-    ftl_keep.c
     ftl_layout.c
     ftl_levelling.c
-    ftl_memory.c
     ftl_policies.c
     ftl_space.c
     ftl_system_row.c

@@ -10,16 +10,16 @@
  * only if they change the same blocks.  A flush does not wait for them, because
  * a flush covers only operations that have ended.
  */
-#include "storage/ftl/base/ftl_keep.h"
-#include "storage/ftl/base/ftl_memory.h"
-#include "storage/ftl/base/ftl_trace.h"
+#include "storage/ftl/base/ftl_phases.h"
 #include "storage/ftl/io/ftl_short_read.h"
 #include "storage/ftl/io/ftl_whole_units.h"
 #include "storage/ftl/io/io.h"
+#include "storage/ftl/map/ftl_keep.h"
+#include "storage/ftl/map/ftl_memory.h"
+#include "storage/ftl/map/ftl_trace_units.h"
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/ops/ops.h"
 #include "storage/ftl/pages/pages.h"
-#include "storage/ftl/space/space.h"
 
 #include <string.h>
 
@@ -98,8 +98,8 @@ static void end_op(struct ftl *ftl, struct ftl_op *op)
         return;
     }
     op->state = FTL_OP_DURABLE;
-    op->barrier = ftl->buffer.accepted;
-    ftl->buffer.forced = ftl->buffer.accepted;
+    op->barrier = ftl->accepted;
+    ftl->forced = ftl->accepted;
     ftl_note_flush(ftl, op);
     ftl_hold_try_again(&ftl->hold);
     ftl_list_append(&ftl->io.barriers, op_index(&ftl->io, op));
@@ -848,7 +848,7 @@ static bool start_read(struct ftl *ftl, struct ftl_op *op)
 static bool serves_writes(const struct ftl *ftl)
 {
     return ftl->state == FTL_READY && ftl->keep.phase == FTL_KEEP_IN_USE &&
-           ftl->power.phase == FTL_POWER_ON && ftl->io.changes.count == 0 &&
+           !ftl_power_is_failing(ftl) && ftl->io.changes.count == 0 &&
            ftl->io.trims.count == 0 && ftl->io.filling.count == 0 &&
            !ftl->is_read_only && !ftl->is_full && !holds_changes(ftl);
 }

@@ -16,7 +16,7 @@
  * moves, and says what is checked.  No hart reads the data or metadata of a
  * host.
  */
-#include "storage/ftl/base/ftl_memory.h"
+#include "storage/ftl/map/ftl_memory.h"
 #include "storage/ftl/io/io.h"
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/ops/ops.h"

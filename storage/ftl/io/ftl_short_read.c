@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "storage/ftl/io/ftl_short_read.h"
 
+#include "storage/ftl/base/ftl_phases.h"
+
 bool ftl_serves_reads(const struct ftl *ftl)
 {
     return ftl->state == FTL_READY && ftl->keep.phase == FTL_KEEP_IN_USE &&
-           ftl->io.reads.count == 0 && ftl->power.phase == FTL_POWER_ON;
+           ftl->io.reads.count == 0 && !ftl_power_is_failing(ftl);
 }
 
 static bool is_short_read(const struct media_io *io)
@@ -92,7 +94,7 @@ bool ftl_short_read_start(struct ftl *ftl, const struct media_io *io)
     set_place(&ftl->layout, request, place);
     (void)ftl_stack_pop(&ftl->io.free_ops);
     set_op(&ftl->io.ops[op], io);
-    if (ftl->ops.unsent.count != 0 || ftl->parity.num_dead != 0 ||
+    if (ftl->ops.unsent.count != 0 || ftl->dies.num_dead != 0 ||
         !ftl->config.flash.submit(ftl->config.flash.ctx, &request->flash)) {
         ftl_list_append(&ftl->ops.unsent, index);
         ftl->has_work = true;

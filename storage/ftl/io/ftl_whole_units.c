@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "storage/ftl/io/ftl_whole_units.h"
 
-#include "storage/ftl/base/ftl_memory.h"
+#include "storage/ftl/map/ftl_memory.h"
 
 #include <string.h>
 
@@ -65,6 +65,7 @@ static void fill_slots(struct ftl *ftl, struct ftl_op *op, uint32_t number,
     struct ftl_moves *moves = ftl->config.flash.moves;
     struct ftl_move *move = &moves->list[moves->count];
     struct ftl_buffer buffer = ftl->buffer;
+    uint64_t accepted = ftl->accepted;
     uint32_t *map = &ftl->map[number];
 
     for (uint32_t i = 0; i < count; i++, move++, from += FTL_UNIT_DATA) {
@@ -74,7 +75,7 @@ static void fill_slots(struct ftl *ftl, struct ftl_op *op, uint32_t number,
         ftl_slot_begin(&buffer, FTL_POOL_HOST, index, number + i);
         set_before(ftl, index, map[i]);
         slot->state = FTL_SLOT_WAITING;
-        slot->accepted = ++buffer.accepted;
+        slot->accepted = ++accepted;
         ftl_memory_describe(moves, move, FTL_MOVE_COPY,
                             ftl_slot_data(&buffer, index), from, FTL_UNIT_DATA);
         map[i] = FTL_IN_SLOT | index;
@@ -82,7 +83,7 @@ static void fill_slots(struct ftl *ftl, struct ftl_op *op, uint32_t number,
     memcpy(&ftl->filled[ftl->num_filled], taken, count * sizeof(taken[0]));
     ftl->num_filled += count;
     moves->count += count;
-    ftl->buffer.accepted = buffer.accepted;
+    ftl->accepted = accepted;
     ftl->buffer.last_accept_us = ftl->now_us;
     ftl_list_append_all(&ftl->buffer.dirty[FTL_POOL_HOST], taken, count);
     ftl_list_append_all(&ftl->buffer.waiting[FTL_POOL_HOST], taken, count);

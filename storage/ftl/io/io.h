@@ -20,6 +20,11 @@ void ftl_io_read_good(struct ftl *ftl, struct ftl_request *request);
 bool ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
                       enum ftl_flash_status status);
 
+/** See struct ftl_kind. */
+bool ftl_io_expects(const struct ftl *ftl, const struct ftl_request *request,
+                    uint32_t entry, uint32_t place,
+                    const struct ftl_system *system);
+
 /* ---- ftl_protect.c: operations on blocks with metadata */
 /** @return false when a block fails the checks of a write, or its data is lost;
  * op->status says why */

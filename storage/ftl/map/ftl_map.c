@@ -44,5 +44,5 @@ void ftl_map_trim_place(struct ftl *ftl, uint32_t entry)
     }
     ftl_map_clear_valid(ftl, place);
     ftl->superblocks[ftl_place_superblock(&ftl->layout, place)].trim_accepted =
-        ftl->buffer.accepted;
+        ftl->accepted;
 }

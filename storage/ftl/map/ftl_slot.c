@@ -12,8 +12,8 @@
  * that is valid, never erases what a power cut may need, and does not depend on
  * the write buffer.
  */
-#include "storage/ftl/base/ftl_keep.h"
-#include "storage/ftl/base/ftl_memory.h"
+#include "storage/ftl/map/ftl_keep.h"
+#include "storage/ftl/map/ftl_memory.h"
 #include "storage/ftl/map/map.h"
 
 uint16_t ftl_slot_take(struct ftl_buffer *buffer, enum ftl_pool pool,
@@ -62,7 +62,7 @@ static void discard_slot(struct ftl *ftl, uint16_t index)
     ftl_slot_free(&ftl->buffer, index);
     if (pool == FTL_POOL_TRIM) {
         /* Empty superblocks may have waited for this page of trims. */
-        ftl->collection.has_emptied = true;
+        ftl->has_emptied = true;
     }
 }
 
@@ -205,7 +205,7 @@ void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place)
         ftl_map_set_valid(ftl, place);
     } else if (slot->is_trimmed) {
         ftl->superblocks[ftl_place_superblock(&ftl->layout, place)]
-            .trim_accepted = ftl->buffer.accepted;
+            .trim_accepted = ftl->accepted;
     }
     supersede_slots(ftl, index);
     discard_slot(ftl, index);
@@ -238,8 +238,8 @@ void ftl_slot_not_programmed(struct ftl *ftl, uint16_t index)
     /* Units of the row that failed may be readable at one mount and not at the
      * next.  Mounts copy what is in the last rows only: newer contents must not
      * wait until this row is no longer one of these. */
-    ftl->buffer.forced = ftl->buffer.accepted;
-    ftl->buffer.urgent = ftl->buffer.accepted;
+    ftl->forced = ftl->accepted;
+    ftl->buffer.urgent = ftl->accepted;
     /* Complete the entries of newer contents before the one of these contents
      * is cleared: a reset in between would lose both. */
     ftl_memory_run(ftl);

@@ -58,12 +58,9 @@ struct ftl_buffer {
     /* Slots that are not durable, in the order of `accepted`. */
     struct ftl_list dirty[FTL_POOLS];
     uint64_t last_accept_us;
-    uint64_t accepted; /* writes and trims */
-    uint64_t forced;   /* what was accepted up to this number is programmed
-                        * even if its row is not full */
-    uint64_t flushed;  /* a host's request has waited for everything that was
-                        * accepted up to this number */
-    uint32_t flush;    /* media_io.number of this request */
+    uint64_t flushed; /* a host's request has waited for everything that was
+                       * accepted up to this number */
+    uint32_t flush;   /* media_io.number of this request */
 
     uint64_t urgent; /* what was accepted up to this number may have been in a
                       * row that failed: it may use one more superblock */

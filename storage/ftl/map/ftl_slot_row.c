@@ -5,7 +5,7 @@
  * are on flash or nowhere.  They leave the list of slots that are not durable
  * together, because most of them follow one another there.
  */
-#include "storage/ftl/base/ftl_keep.h"
+#include "storage/ftl/map/ftl_keep.h"
 #include "storage/ftl/map/map.h"
 
 /* Remove entries that follow one another in a list. */
@@ -91,7 +91,7 @@ static void clear_run(struct ftl *ftl, struct run run)
         change_valid(ftl->valid, run.first, UINT64_MAX >> (64 - run.count),
                      true);
         ftl->superblocks[superblock].valid -= run.count;
-        ftl->collection.has_emptied |= ftl->superblocks[superblock].valid == 0;
+        ftl->has_emptied |= ftl->superblocks[superblock].valid == 0;
         return;
     }
     for (uint32_t place = run.first; place != end; place++) {

@@ -11,10 +11,10 @@ void ftl_waiting_raise_barriers(struct ftl *ftl)
 {
     for (uint16_t i = ftl->io.barriers.head; i != FTL_LIST_END;
          i = ftl->io.op_links[i].next) {
-        ftl->io.ops[i].barrier = ftl->buffer.accepted;
+        ftl->io.ops[i].barrier = ftl->accepted;
     }
     if (ftl->io.barriers.count != 0) {
-        ftl->buffer.forced = ftl->buffer.accepted;
+        ftl->forced = ftl->accepted;
     }
 }
 

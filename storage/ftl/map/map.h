@@ -34,7 +34,7 @@ static inline void ftl_map_clear_valid(struct ftl *ftl, uint32_t entry)
     superblock = &ftl->superblocks[ftl_place_superblock(&ftl->layout, place)];
     superblock->valid--;
     if (superblock->valid == 0) {
-        ftl->collection.has_emptied = true;
+        ftl->has_emptied = true;
     }
 }
 
@@ -90,6 +90,14 @@ static inline void ftl_slot_clear_meta(const struct ftl_buffer *buffer,
     }
 }
 
+/** Whether the old contents of a unit are being read into its slot.
+ * @param entry  of the map */
+static inline bool ftl_is_filling(const struct ftl *ftl, uint32_t entry)
+{
+    return ftl_is_in_slot(entry) &&
+           ftl->buffer.slots[(uint16_t)entry].state == FTL_SLOT_FILLING;
+}
+
 /** The slot's contents are what the unit has from now on.  The caller puts the
  * slot into the lists of slots that wait and are not durable. */
 static inline void ftl_slot_note_waiting(struct ftl *ftl, uint16_t index)
@@ -97,7 +105,7 @@ static inline void ftl_slot_note_waiting(struct ftl *ftl, uint16_t index)
     struct ftl_slot *slot = &ftl->buffer.slots[index];
 
     slot->state = FTL_SLOT_WAITING;
-    slot->accepted = ++ftl->buffer.accepted;
+    slot->accepted = ++ftl->accepted;
     ftl->buffer.last_accept_us = ftl->now_us;
     ftl->map[slot->number] = FTL_IN_SLOT | index;
 }

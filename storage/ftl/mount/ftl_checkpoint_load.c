@@ -13,11 +13,12 @@
  * cannot be read or were lost: see ftl_mount_repair.c.
  */
 #include "storage/ftl/background/ftl_checkpoint.h"
-#include "storage/ftl/base/ftl_findings.h"
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/mount/mount.h"
 #include "storage/ftl/ops/ops.h"
 #include "storage/ftl/pages/pages.h"
+#include "storage/ftl/space/ftl_findings.h"
+#include "storage/ftl/space/space.h"
 
 #include <string.h>
 
@@ -139,7 +140,7 @@ static bool is_loaded(const struct ftl *ftl)
  */
 static bool is_read(const struct ftl *ftl, uint32_t die)
 {
-    return ftl->parity.dead_dies[die] == ftl->checkpoint.rebuilds &&
+    return ftl->dies.is_dead[die] == ftl->checkpoint.rebuilds &&
            !ftl_mount_is_block_erased(ftl, ftl->checkpoint.next, die);
 }
 
@@ -433,8 +434,7 @@ static bool run_check(struct ftl *ftl)
  */
 static bool begin_rebuilding(struct ftl *ftl)
 {
-    if (is_loaded(ftl) || ftl->checkpoint.rebuilds ||
-        ftl->parity.num_dead == 0) {
+    if (is_loaded(ftl) || ftl->checkpoint.rebuilds || ftl->dies.num_dead == 0) {
         return false;
     }
     ftl->checkpoint.rebuilds = true;

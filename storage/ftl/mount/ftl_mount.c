@@ -24,14 +24,13 @@
  * fail, so that a failure is not taken for a power cut.
  */
 #include "storage/ftl/background/background.h"
-#include "storage/ftl/base/ftl_findings.h"
-#include "storage/ftl/base/ftl_phases.h"
 #include "storage/ftl/base/ftl_trace.h"
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/mount/mount.h"
 #include "storage/ftl/ops/ops.h"
 #include "storage/ftl/pages/pages.h"
 #include "storage/ftl/rows/rows.h"
+#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/space/space.h"
 
 #include <string.h>
@@ -211,7 +210,7 @@ static void set_superblocks(struct ftl *ftl)
         } else if (!ftl_superblock_is_good(ftl, i)) {
             ftl_superblock_enter(ftl, i, FTL_SUPERBLOCK_RETIRED);
         }
-        ftl->checkpoint.opened += !at->is_erased;
+        ftl->num_opened += !at->is_erased;
     }
     ftl->next_row_number = ftl->mount.last_row + FTL_ROW_GAP;
     ftl_power_mounted(ftl);
@@ -415,7 +414,7 @@ void ftl_mount_begin(struct ftl *ftl)
 
     disown_failed_rows(ftl);
     ftl_collect_stop(ftl);
-    ftl->collection.num_due = 0;
+    ftl->num_due = 0;
     memset(ftl->lost_rows, 0, ftl->trim_pages * sizeof(ftl->lost_rows[0]));
     ftl->free_superblocks = ftl->layout.superblocks;
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
@@ -429,7 +428,7 @@ void ftl_mount_begin(struct ftl *ftl)
     ftl->checkpoint.next = FTL_NOWHERE;
     ftl->checkpoint.check = FTL_CHECK_NONE;
     ftl->checkpoint.needed_from = 0;
-    ftl->checkpoint.opened = 0;
+    ftl->num_opened = 0;
     ftl->checkpoint.is_needed = false;
     mount->checkpoint_row = 0;
     mount->has_lost_pages = false;
@@ -445,7 +444,7 @@ void ftl_mount_begin(struct ftl *ftl)
     mount->last_normal_row = 0;
     mount->last_data_row = 0;
     mount->is_in_vain = false;
-    mount->num_dead = ftl->parity.num_dead;
+    mount->num_dead = ftl->dies.num_dead;
     mount->marker_row = 0;
     mount->needs_marker = false;
     mount->has_settled = false;

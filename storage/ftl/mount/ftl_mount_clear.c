@@ -4,7 +4,7 @@
  * that take several steps: the map of the largest array has 20 million entries,
  * and the main loop must go on meanwhile.
  */
-#include "storage/ftl/base/ftl_findings.h"
+#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/mount/mount.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
  * after another, and applies them.
  */
 #include "storage/ftl/background/background.h"
-#include "storage/ftl/base/ftl_findings.h"
+#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/mount/mount.h"
 #include "storage/ftl/ops/ops.h"
 #include "storage/ftl/pages/pages.h"
@@ -32,7 +32,7 @@ static bool was_durable(const struct ftl *ftl, uint32_t number)
     return number < ftl->config.logical_units + ftl->trim_pages &&
            ftl->mount.row_numbers[row] != 0 &&
            ftl->mount.row_numbers[row] <= ftl_mount_settle_row(ftl) &&
-           ftl->parity.num_dead == ftl->mount.num_dead;
+           ftl->dies.num_dead == ftl->mount.num_dead;
 }
 
 /*

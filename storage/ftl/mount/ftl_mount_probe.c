@@ -4,7 +4,7 @@
  * blocks.  They show which blocks are erased, which superblocks have changed
  * since the last checkpoint, and where the checkpoints are.
  */
-#include "storage/ftl/base/ftl_findings.h"
+#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/mount/mount.h"
 #include "storage/ftl/ops/ops.h"
 #include "storage/ftl/space/space.h"

@@ -22,9 +22,10 @@
  * the unit fail.  If the place was erased, its contents had been copied before.
  * The scan has not found this copy, so the contents are lost.
  */
-#include "storage/ftl/base/ftl_findings.h"
 #include "storage/ftl/mount/mount.h"
 #include "storage/ftl/ops/ops.h"
+#include "storage/ftl/space/ftl_findings.h"
+#include "storage/ftl/space/space.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
  * originals count, and the superblock with the copies holds nothing:
  * collections that are cut again and again use up no space.
  */
-#include "storage/ftl/base/ftl_findings.h"
+#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/mount/mount.h"
 #include "storage/ftl/ops/ops.h"
 #include "storage/ftl/rows/rows.h"
@@ -134,7 +134,7 @@ static bool is_doubtful(const struct ftl *ftl, uint32_t place)
     ftl_layout_unit(&ftl->layout, place % ftl->layout.row_units, &unit);
     block = (uint32_t)op.block * ftl->layout.geometry.dies + op.die;
     return (ftl->mount.unreadable[place / 8] & BIT(place % 8)) != 0 ||
-           ftl->parity.dead_dies[op.die] ||
+           ftl->dies.is_dead[op.die] ||
            ftl->mount
                    .probes[block * ftl->layout.geometry.planes + unit.plane] ==
                FTL_PROBE_LOST ||
@@ -367,7 +367,7 @@ static void scan_unit(struct ftl *ftl, const struct ftl_request *request,
     uint32_t place = request->row * ftl->layout.row_units +
                      ftl_layout_index(&ftl->layout, &request->units[index]);
     uint8_t status = request->units[index].status;
-    bool is_of_dead_die = ftl->parity.dead_dies[request->flash.die];
+    bool is_of_dead_die = ftl->dies.is_dead[request->flash.die];
     bool is_ignored = (ftl->mount.ignored[place / 8] & BIT(place % 8)) != 0;
     bool is_noted;
 
@@ -403,9 +403,8 @@ bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
         return false;
     }
     ftl->mount.row_numbers[request->row] =
-        ftl->parity.dead_dies[flash->die]
-            ? ftl_mount_common_number(ftl, request)
-            : find_row_number(ftl, request);
+        ftl->dies.is_dead[flash->die] ? ftl_mount_common_number(ftl, request)
+                                      : find_row_number(ftl, request);
     for (uint32_t i = 0; i < flash->num_units; i++) {
         if (request->units[i].status == FTL_UNIT_ERASED) {
             erased |= (uint8_t)BIT(request->units[i].plane);

@@ -44,8 +44,7 @@ bool ftl_is_held(const struct ftl *ftl)
 {
     return (ftl->hold.failed_rounds >= ROUNDS_MAX ||
             (ftl->hold.holds_row && ftl->hold.held_attempts >= ROUNDS_MAX)) &&
-           ftl->now_us < ftl->hold.retry_us &&
-           !ftl_power_is_failing(&ftl->power);
+           ftl->now_us < ftl->hold.retry_us && !ftl_power_is_failing(ftl);
 }
 
 bool ftl_hold_can_repeat(enum ftl_flash_status status)
@@ -61,8 +60,7 @@ static void hold_request(struct ftl *ftl, struct ftl_request *request)
     ftl->hold.held_attempts = MAX(ftl->hold.held_attempts, request->attempts);
     ftl->hold.holds_row |= request->kind == FTL_REQUEST_ROW;
     ftl->hold.retry_us =
-        ftl->now_us +
-        (ftl_power_is_failing(&ftl->power) ? POWER_RETRY_US : RETRY_US);
+        ftl->now_us + (ftl_power_is_failing(ftl) ? POWER_RETRY_US : RETRY_US);
     ftl_list_append(&ftl->hold.held, (uint16_t)request->flash.cookie);
 }
 
@@ -135,23 +133,6 @@ void ftl_hold_note_round(struct ftl *ftl)
 {
     ftl->hold.failed_rounds++;
     ftl->hold.retry_us = ftl->now_us + RETRY_US;
-}
-
-void ftl_hold_note_row(struct ftl *ftl, const struct ftl_request *request,
-                       enum ftl_flash_status status)
-{
-    struct ftl_superblock *at = &ftl->superblocks[request->flash.block];
-
-    if (status == FTL_FLASH_OK) {
-        ftl->hold.failed_rounds = 0;
-    } else if (status == FTL_FLASH_ERROR || ftl_hold_can_repeat(status)) {
-        /* Several rows of the superblock may be in flight and fail; count only
-         * the first failure. */
-        if (!at->is_given_up) {
-            ftl_hold_note_round(ftl);
-        }
-        at->is_given_up = true;
-    }
 }
 
 void ftl_hold_try_again(struct ftl_hold *hold)

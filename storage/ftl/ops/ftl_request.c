@@ -21,17 +21,6 @@ static const uint8_t cause_of[FTL_REQUEST_KINDS] = {
     [FTL_REQUEST_SCRUB] = FTL_CAUSE_SCRUB,
 };
 
-uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
-                        uint32_t die)
-{
-    uint8_t bad = ftl->bad_planes[superblock * ftl->layout.geometry.dies + die];
-
-    if (ftl->parity.dead_dies[die]) {
-        return 0;
-    }
-    return (uint8_t)((BIT(ftl->layout.geometry.planes) - 1) & ~bad);
-}
-
 struct ftl_request *ftl_request_take(struct ftl_ops *ops,
                                      enum ftl_request_kind kind)
 {
@@ -82,7 +71,7 @@ void ftl_request_send(struct ftl_ops *ops, struct ftl_request *request)
 
 void ftl_request_send_now(struct ftl *ftl, struct ftl_request *request)
 {
-    if (ftl->ops.unsent.count != 0 || ftl->parity.num_dead != 0 ||
+    if (ftl->ops.unsent.count != 0 || ftl->dies.num_dead != 0 ||
         !ftl->config.flash.submit(ftl->config.flash.ctx, &request->flash)) {
         ftl_request_send(&ftl->ops, request);
         ftl->has_work = true;
@@ -111,17 +100,4 @@ bool ftl_request_reads_from(const struct ftl_ops *ops, uint32_t superblock)
         }
     }
     return false;
-}
-
-bool ftl_io_expects(const struct ftl *ftl, const struct ftl_request *request,
-                    uint32_t entry, uint32_t place,
-                    const struct ftl_system *system)
-{
-    uint32_t number =
-        request->kind == FTL_REQUEST_READ
-            ? request->numbers[entry]
-            : ftl->buffer.slots[ftl->io.ops[request->op].fill_slot].number;
-
-    (void)place;
-    return system->kind == FTL_KIND_DATA && system->number == number;
 }

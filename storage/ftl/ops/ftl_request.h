@@ -64,6 +64,17 @@ struct ftl_request {
     _Alignas(8) uint8_t meta[FTL_UNIT_META]; /* the same */
 };
 
+/* Dies that have died. */
+struct ftl_dies {
+    bool *is_dead; /* of each die */
+    uint32_t num_dead;
+    bool *is_recorded;     /* dead dies in the record on flash: ftl_dead.c */
+    uint64_t recorded_row; /* the row number in this record */
+    /* Rows from this number on were put together since the latest death. */
+    uint64_t dead_row;
+    uint32_t num_distrusted; /* recorded dies that have answered */
+};
+
 /* The operations of the flash. */
 struct ftl_ops {
     uint32_t num_requests;

@@ -26,7 +26,7 @@ static bool send_first(struct ftl *ftl)
     struct ftl_request *request = &ftl->ops.requests[ftl->ops.unsent.head];
     bool is_wipe = request->kind == FTL_REQUEST_WIPE &&
                    request->flash.kind == FTL_FLASH_ERASE;
-    bool is_dead = ftl->parity.dead_dies[request->flash.die] && !is_wipe;
+    bool is_dead = ftl->dies.is_dead[request->flash.die] && !is_wipe;
 
     if (!is_dead &&
         !ftl->config.flash.submit(ftl->config.flash.ctx, &request->flash)) {

@@ -25,14 +25,11 @@ void ftl_request_end(struct ftl *ftl, struct ftl_request *request,
                      enum ftl_flash_status status);
 /** Pass requests to the flash. @return whether it took any */
 bool ftl_request_send_waiting(struct ftl *ftl);
-/** The planes of a die of a superblock that take data. */
-uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
-                        uint32_t die);
-
-/** See struct ftl_kind. */
-bool ftl_io_expects(const struct ftl *ftl, const struct ftl_request *request,
-                    uint32_t entry, uint32_t place,
-                    const struct ftl_system *system);
+/** Whether the stripes of what is programmed now get parity. */
+static inline bool ftl_makes_parity(const struct ftl *ftl)
+{
+    return ftl->layout.has_parity && ftl->dies.num_dead == 0;
+}
 
 /* ---- ftl_hold.c */
 /** Whether nothing is programmed now, because programs fail again and again
@@ -59,9 +56,6 @@ void ftl_hold_drop(struct ftl *ftl);
 /** A superblock was given up because a program failed although the flash is
  * intact. */
 void ftl_hold_note_round(struct ftl *ftl);
-/** The program of a row has ended, and is not repeated. */
-void ftl_hold_note_row(struct ftl *ftl, const struct ftl_request *request,
-                       enum ftl_flash_status status);
 /** Another operation waits until its contents are on flash: allow programs once
  * more. */
 void ftl_hold_try_again(struct ftl_hold *hold);

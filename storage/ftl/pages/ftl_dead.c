@@ -13,7 +13,6 @@
  * moved because of the death.  Rows from this number on do not need the dead
  * dies.
  */
-#include "storage/ftl/ops/ops.h"
 #include "storage/ftl/pages/pages.h"
 #include "storage/ftl/space/space.h"
 
@@ -31,12 +30,12 @@ _Static_assert((int)RECORD_LEN == (int)FTL_DEAD_RECORD_LEN, "the record");
 void ftl_dead_emit(const struct ftl *ftl, uint8_t *record)
 {
     memset(record, 0, RECORD_LEN);
-    if (ftl->parity.num_dead == 0) {
+    if (ftl->dies.num_dead == 0) {
         return;
     }
-    put_le64(record + RECORD_ROW, ftl->parity.dead_row);
+    put_le64(record + RECORD_ROW, ftl->dies.dead_row);
     for (uint32_t die = 0; die < ftl->layout.geometry.dies; die++) {
-        if (ftl->parity.dead_dies[die]) {
+        if (ftl->dies.is_dead[die]) {
             record[RECORD_DIES + die / 8] |= (uint8_t)BIT(die % 8);
         }
     }
@@ -45,9 +44,9 @@ void ftl_dead_emit(const struct ftl *ftl, uint8_t *record)
 /* The record names a die. */
 static void take_die(struct ftl *ftl, uint32_t die)
 {
-    ftl->parity.recorded_dies[die] = true;
-    if (!ftl->parity.dead_dies[die]) {
-        ftl->parity.num_distrusted++;
+    ftl->dies.is_recorded[die] = true;
+    if (!ftl->dies.is_dead[die]) {
+        ftl->dies.num_distrusted++;
         ftl->mount.is_in_vain = true;
         ftl_dies_note_dead(ftl, die);
     }
@@ -58,8 +57,8 @@ void ftl_dead_take(struct ftl *ftl, const uint8_t *record)
     for (uint32_t die = 0; die < ftl->layout.geometry.dies; die++) {
         if ((record[RECORD_DIES + die / 8] & BIT(die % 8)) != 0) {
             take_die(ftl, die);
-            ftl->parity.recorded_row =
-                MAX(ftl->parity.recorded_row, get_le64(record + RECORD_ROW));
+            ftl->dies.recorded_row =
+                MAX(ftl->dies.recorded_row, get_le64(record + RECORD_ROW));
         }
     }
 }
@@ -67,7 +66,7 @@ void ftl_dead_take(struct ftl *ftl, const uint8_t *record)
 static bool are_all_recorded(const struct ftl *ftl)
 {
     for (uint32_t die = 0; die < ftl->layout.geometry.dies; die++) {
-        if (ftl->parity.dead_dies[die] && !ftl->parity.recorded_dies[die]) {
+        if (ftl->dies.is_dead[die] && !ftl->dies.is_recorded[die]) {
             return false;
         }
     }
@@ -93,7 +92,7 @@ static bool is_younger(const struct ftl *ftl, uint32_t superblock)
             if ((planes & BIT(plane)) == 0) {
                 continue;
             }
-            if (probe < ftl->parity.dead_row || probe >= FTL_PROBE_PARITY) {
+            if (probe < ftl->dies.dead_row || probe >= FTL_PROBE_PARITY) {
                 return false;
             }
             has_any = true;
@@ -104,16 +103,16 @@ static bool is_younger(const struct ftl *ftl, uint32_t superblock)
 
 void ftl_dead_mounted(struct ftl *ftl)
 {
-    struct ftl_parity *parity = &ftl->parity;
+    struct ftl_dies *dies = &ftl->dies;
 
-    if (parity->num_dead == 0) {
+    if (dies->num_dead == 0) {
         return;
     }
     /* A record that was written during a mount does not know the row. */
-    if (are_all_recorded(ftl) && parity->recorded_row != UINT64_MAX) {
-        parity->dead_row = parity->recorded_row;
+    if (are_all_recorded(ftl) && dies->recorded_row != UINT64_MAX) {
+        dies->dead_row = dies->recorded_row;
     } else {
-        parity->dead_row = ftl->next_row_number;
+        dies->dead_row = ftl->next_row_number;
         ftl_dies_record(ftl);
     }
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
@@ -125,5 +124,5 @@ void ftl_dead_mounted(struct ftl *ftl)
 
 uint32_t ftl_distrusted_dies(const struct ftl *ftl)
 {
-    return ftl->parity.num_distrusted;
+    return ftl->dies.num_distrusted;
 }

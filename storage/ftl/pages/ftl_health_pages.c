@@ -68,8 +68,7 @@ bool ftl_health_step(struct ftl *ftl)
                                     page) != FTL_LIST_END) {
             ftl->health_changed[page] = false;
             ftl->health_changes--;
-            ftl->buffer.forced =
-                ftl->buffer.accepted; /* It does not wait for data. */
+            ftl->forced = ftl->accepted; /* It does not wait for data. */
             any = true;
         }
     }

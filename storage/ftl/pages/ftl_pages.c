@@ -21,8 +21,7 @@ uint16_t ftl_page_touch(struct ftl *ftl, uint32_t page)
         uint16_t oldest = ftl->buffer.waiting[FTL_POOL_TRIM].head;
 
         if (oldest != FTL_LIST_END) {
-            ftl->buffer.forced =
-                MAX(ftl->buffer.forced, ftl->buffer.slots[oldest].accepted);
+            ftl->forced = MAX(ftl->forced, ftl->buffer.slots[oldest].accepted);
         }
         return FTL_LIST_END;
     }
@@ -50,8 +49,8 @@ bool ftl_page_restore_step(struct ftl *ftl)
             return false;
         }
     }
-    ftl->buffer.forced = ftl->buffer.accepted;
-    ftl->mount.has_lost_pages = !ftl_slot_is_pool_durable(
-        &ftl->buffer, FTL_POOL_TRIM, ftl->buffer.accepted);
+    ftl->forced = ftl->accepted;
+    ftl->mount.has_lost_pages =
+        !ftl_slot_is_pool_durable(&ftl->buffer, FTL_POOL_TRIM, ftl->accepted);
     return !ftl->mount.has_lost_pages;
 }

@@ -14,11 +14,10 @@
  * a row would be older than the page, and it is not known whether the row will
  * be there after a power cut.
  */
-#include "storage/ftl/base/ftl_keep.h"
-#include "storage/ftl/base/ftl_memory.h"
+#include "storage/ftl/map/ftl_keep.h"
+#include "storage/ftl/map/ftl_memory.h"
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/pages/pages.h"
-#include "storage/ftl/space/space.h"
 
 #include <string.h>
 

@@ -11,10 +11,10 @@
  * again.  If a word of the parity sum of an open stripe is lost, its unit is
  * never rebuilt from this sum.
  */
-#include "storage/ftl/base/ftl_keep.h"
-#include "storage/ftl/base/ftl_memory.h"
-#include "storage/ftl/base/ftl_phases.h"
+#include "storage/ftl/map/ftl_keep.h"
+#include "storage/ftl/map/ftl_memory.h"
 #include "storage/ftl/ops/ops.h"
+#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/space/space.h"
 
 enum { ALL_BLOCKS = 0xff, WORD = 8, PI_LEN = 8 };
@@ -391,7 +391,7 @@ static bool is_doubtful(const struct ftl *ftl, const struct ftl_rescue *rescue,
     for (uint32_t die = 0; die < ftl->layout.geometry.dies; die++) {
         if (die != own &&
             ftl_rescue_is_plane_doubtful(ftl, rescue, die, plane)) {
-            has_dead |= ftl->parity.dead_dies[die];
+            has_dead |= ftl->dies.is_dead[die];
             count++;
         }
     }

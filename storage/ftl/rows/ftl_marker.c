@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The marker, a row which says that the write buffer was saved: what it says,
  * and what follows when it was programmed.  See ftl_power.c. */
+#include "storage/ftl/base/ftl_phases.h"
 #include "storage/ftl/rows/rows.h"
 
 uint32_t ftl_marker_start(const struct ftl *ftl)
@@ -28,7 +29,7 @@ void ftl_marker_found(struct ftl_mount *mount, uint64_t row, uint32_t number)
 void ftl_marker_done(struct ftl *ftl, bool is_ok)
 {
     ftl->power.marking--;
-    ftl->power.has_marked |= is_ok && ftl->power.phase == FTL_POWER_MARKS;
+    ftl->power.has_marked |= is_ok && ftl->power_phase == FTL_POWER_MARKS;
     if (is_ok && ftl->state == FTL_MOUNTING) {
         ftl->mount.needs_marker = false;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Making parity over dies: see ftl_parity.h. */
-#include "storage/ftl/base/ftl_memory.h"
+#include "storage/ftl/map/ftl_memory.h"
 #include "storage/ftl/ops/ops.h"
 #include "storage/ftl/space/space.h"
 

@@ -102,13 +102,6 @@ struct ftl_rescue {
 };
 
 struct ftl_parity {
-    bool *dead_dies;
-    uint32_t num_dead;
-    bool *recorded_dies;   /* dead dies in the record on flash: ftl_dead.c */
-    uint64_t recorded_row; /* the row number in this record */
-    /* Rows from this number on were put together since the latest death. */
-    uint64_t dead_row;
-    uint32_t num_distrusted; /* recorded dies that have answered */
     struct ftl_accumulator accumulators[FTL_ACCUMULATORS];
     struct ftl_rescue rescues[FTL_RESCUES];
     struct ftl_list waiting; /* requests that wait for a rescue */

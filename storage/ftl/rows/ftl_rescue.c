@@ -26,11 +26,11 @@
  * The controller makes the sums.  If it finds that a word of them is lost, the
  * dies are read again: see ftl_damage.c.
  */
-#include "storage/ftl/base/ftl_findings.h"
-#include "storage/ftl/base/ftl_memory.h"
-#include "storage/ftl/base/ftl_trace.h"
+#include "storage/ftl/map/ftl_memory.h"
 #include "storage/ftl/ops/ftl_kinds.h"
 #include "storage/ftl/ops/ops.h"
+#include "storage/ftl/rows/ftl_rescue_trace.h"
+#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/space/space.h"
 
 #include <string.h>

@@ -5,9 +5,9 @@
  * Rows of the host's stream take pages of trim state and the write buffer; rows
  * of the other stream take what garbage collection moves.
  */
-#include "storage/ftl/base/ftl_memory.h"
 #include "storage/ftl/base/ftl_phases.h"
-#include "storage/ftl/base/ftl_trace.h"
+#include "storage/ftl/map/ftl_memory.h"
+#include "storage/ftl/map/ftl_trace_units.h"
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/ops/ops.h"
 #include "storage/ftl/pages/pages.h"
@@ -127,7 +127,7 @@ static enum ftl_cause row_cause(const struct ftl *ftl,
 {
     uint32_t trims = ftl->config.logical_units + ftl->trim_pages;
 
-    if (plan->is_marker || ftl_power_is_failing(&ftl->power)) {
+    if (plan->is_marker || ftl_power_is_failing(ftl)) {
         return FTL_CAUSE_POWER;
     }
     if (ftl->state == FTL_MOUNTING) {
@@ -226,7 +226,7 @@ static bool is_forced(const struct ftl *ftl, enum ftl_pool pool)
     uint16_t oldest = ftl->buffer.waiting[pool].head;
 
     return oldest != FTL_LIST_END &&
-           ftl->buffer.slots[oldest].accepted <= ftl->buffer.forced;
+           ftl->buffer.slots[oldest].accepted <= ftl->forced;
 }
 
 /*
@@ -279,7 +279,7 @@ static bool program_host_row(struct ftl *ftl)
 
     if (ftl_victim_waits_for_trims(ftl) &&
         ftl->buffer.waiting[FTL_POOL_TRIM].count != 0 &&
-        !ftl_power_is_failing(&ftl->power)) {
+        !ftl_power_is_failing(ftl)) {
         return false; /* The other stream takes the pages. */
     }
     if (plan.takes_pages) {
@@ -403,7 +403,7 @@ bool ftl_row_done(struct ftl *ftl, struct ftl_request *request,
     if (status == FTL_FLASH_OK && request->lost_units != 0) {
         status = FTL_FLASH_ERROR;
     }
-    ftl_hold_note_row(ftl, request, status);
+    ftl_superblock_note_row(ftl, request, status);
     if (status != FTL_FLASH_OK) {
         note_failure(ftl, request, status);
         ftl->superblocks[request->flash.block].has_failed_row =

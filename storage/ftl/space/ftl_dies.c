@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The death of a die: what superblocks hold is moved, and a record is written
  * (ftl_dead.c). */
-#include "storage/ftl/base/ftl_phases.h"
 #include "storage/ftl/space/space.h"
 
 /*
@@ -21,18 +20,18 @@ static void note_death(struct ftl *ftl)
 {
     /* While a mount reads, it does not know the next row number.  It sets
      * dead_row when it has ended. */
-    ftl->parity.dead_row =
+    ftl->dies.dead_row =
         ftl->state == FTL_READY ? ftl->next_row_number : UINT64_MAX;
     ftl_dies_record(ftl);
 }
 
 void ftl_dies_note_dead(struct ftl *ftl, uint32_t die)
 {
-    if (ftl->parity.dead_dies[die]) {
+    if (ftl->dies.is_dead[die]) {
         return;
     }
-    ftl->parity.dead_dies[die] = true;
-    ftl->parity.num_dead++;
+    ftl->dies.is_dead[die] = true;
+    ftl->dies.num_dead++;
     note_death(ftl);
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         struct ftl_superblock *at = &ftl->superblocks[i];
@@ -53,7 +52,7 @@ void ftl_dies_note_dead(struct ftl *ftl, uint32_t die)
      * knows that the die is dead. */
     ftl->mount.is_in_vain |= ftl->state == FTL_MOUNTING;
     if (ftl->state == FTL_MOUNTING &&
-        (!ftl->layout.has_parity || ftl->parity.num_dead > 1)) {
+        (!ftl->layout.has_parity || ftl->dies.num_dead > 1)) {
         ftl->state = FTL_FAILED;
     }
 }

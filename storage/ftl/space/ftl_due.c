@@ -14,14 +14,14 @@ void ftl_due_move_soon(struct ftl *ftl, uint32_t superblock,
                             at->state == FTL_SUPERBLOCK_CLOSED)) {
         at->moves_soon = true;
         at->cause = (uint8_t)cause;
-        ftl->collection.num_due++;
+        ftl->num_due++;
     }
 }
 
 bool ftl_due_has_any(const struct ftl *ftl)
 {
-    for (uint32_t i = 0;
-         ftl->collection.num_due != 0 && i < ftl->layout.superblocks; i++) {
+    for (uint32_t i = 0; ftl->num_due != 0 && i < ftl->layout.superblocks;
+         i++) {
         if (ftl->superblocks[i].moves_soon && !ftl->superblocks[i].is_stuck) {
             return true;
         }
@@ -35,6 +35,6 @@ void ftl_due_has_moved(struct ftl *ftl, uint32_t superblock)
 
     if (at->moves_soon) {
         at->moves_soon = false;
-        ftl->collection.num_due--;
+        ftl->num_due--;
     }
 }

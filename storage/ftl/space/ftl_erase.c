@@ -41,7 +41,7 @@ static uint8_t erasable_planes(const struct ftl *ftl, uint32_t superblock,
     uint8_t bad =
         ftl->factory_planes[superblock * ftl->layout.geometry.dies + die];
 
-    if (ftl->parity.dead_dies[die]) {
+    if (ftl->dies.is_dead[die]) {
         return 0;
     }
     return (uint8_t)((BIT(ftl->layout.geometry.planes) - 1) & ~bad);

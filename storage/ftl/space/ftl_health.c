@@ -7,8 +7,7 @@
  * progress, the medium becomes read-only.  Nothing is collected from then on,
  * and the contents of the write buffer may use all superblocks that are free.
  */
-#include "storage/ftl/base/ftl_findings.h"
-#include "storage/ftl/base/ftl_phases.h"
+#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/space/space.h"
 
 static void change_page(struct ftl *ftl, uint32_t page)
@@ -53,7 +52,7 @@ void ftl_health_set_read_only(struct ftl *ftl)
     if (!ftl_health_is_read_only(ftl)) {
         ftl->is_read_only = true;
         ftl->is_read_only_now = false;
-        ftl->buffer.forced = ftl->buffer.accepted;
+        ftl->forced = ftl->accepted;
         change_page(ftl, 0);
     }
 }

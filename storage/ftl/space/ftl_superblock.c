@@ -17,6 +17,28 @@ static const uint8_t superblock_next[] = {
     [FTL_SUPERBLOCK_META] = BIT(FTL_SUPERBLOCK_ERASING),
 };
 
+/* A superblock has entered its state. */
+static void trace_superblock(const struct ftl *ftl, uint32_t superblock)
+{
+    const struct ftl_superblock *at = &ftl->superblocks[superblock];
+    uint32_t stream = FTL_STREAMS;
+
+    for (uint32_t i = 0; i < FTL_STREAMS; i++) {
+        if (ftl->streams[i].superblock == superblock) {
+            stream = i;
+        }
+    }
+    ftl_trace_emit(
+        ftl,
+        &(struct trace_record){
+            .type = TRACE_FTL_SUPERBLOCK,
+            .request = TRACE_NO_REQUEST,
+            .arg = {superblock, at->state, stream, at->valid, at->capacity,
+                    ftl->wear[superblock], at->cause, ftl->free_superblocks},
+        },
+        NULL);
+}
+
 void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
                           enum ftl_superblock_state next)
 {
@@ -32,7 +54,7 @@ void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
     }
     at->state = (uint8_t)next;
     if (ftl_is_traced(ftl)) {
-        ftl_trace_superblock(ftl, superblock);
+        trace_superblock(ftl, superblock);
     }
 }
 
@@ -75,7 +97,7 @@ static uint32_t superblocks_left_free(const struct ftl *ftl,
     if (stream == FTL_STREAM_MOVE) {
         return FTL_MOVE_LEAVES_FREE;
     }
-    if (ftl->is_read_only || ftl_power_is_failing(&ftl->power)) {
+    if (ftl->is_read_only || ftl_power_is_failing(ftl)) {
         return 0;
     }
     return ftl->more_free + (is_urgent ? (uint32_t)FTL_URGENT_LEAVES_FREE
@@ -99,8 +121,8 @@ bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream,
     at = &ftl->superblocks[open->superblock];
     ASSERT(at->is_erased);
     ftl_superblock_enter(ftl, open->superblock, FTL_SUPERBLOCK_OPEN);
-    ftl->checkpoint.opened++;
-    ftl->collection.has_emptied = true; /* Look at the others again. */
+    ftl->num_opened++;
+    ftl->has_emptied = true; /* Look at the others again. */
     at->is_erased = false;
     at->is_own = true;
     at->is_given_up = false;
@@ -123,6 +145,23 @@ void ftl_superblock_end(struct ftl *ftl, uint32_t superblock)
                 stream->next_row = ftl->layout.superblock_rows;
             }
         }
+    }
+}
+
+void ftl_superblock_note_row(struct ftl *ftl, const struct ftl_request *request,
+                             enum ftl_flash_status status)
+{
+    struct ftl_superblock *at = &ftl->superblocks[request->flash.block];
+
+    if (status == FTL_FLASH_OK) {
+        ftl->hold.failed_rounds = 0;
+    } else if (status == FTL_FLASH_ERROR || ftl_hold_can_repeat(status)) {
+        /* Several rows of the superblock may be in flight and fail; count only
+         * the first failure. */
+        if (!at->is_given_up) {
+            ftl_hold_note_round(ftl);
+        }
+        at->is_given_up = true;
     }
 }
 

@@ -25,6 +25,10 @@ bool ftl_superblock_is_good(const struct ftl *ftl, uint32_t superblock);
 void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
                           enum ftl_superblock_state next);
 
+/** The program of a row has ended, and is not repeated. */
+void ftl_superblock_note_row(struct ftl *ftl, const struct ftl_request *request,
+                             enum ftl_flash_status status);
+
 /* ---- ftl_erase.c */
 /** Begin to erase a superblock. */
 void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock,
@@ -33,6 +37,11 @@ void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock,
 bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock);
 bool ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
                                enum ftl_flash_status status);
+
+/* ---- ftl_planes.c */
+/** The planes of a die of a superblock that take data. */
+uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
+                        uint32_t die);
 
 /* ---- ftl_dies.c */
 /** A die does not answer any more: leave it out, and move what it holds. */
@@ -57,14 +66,6 @@ uint32_t ftl_wear_find_free(const struct ftl *ftl, enum ftl_stream_id stream);
 /* Whether the host's stream would take a superblock, after one more erasure,
  * before those that were erased the fewest times. */
 bool ftl_wear_is_reused(const struct ftl *ftl, uint32_t superblock);
-
-/** Whether the old contents of a unit are being read into its slot.
- * @param entry  of the map */
-static inline bool ftl_is_filling(const struct ftl *ftl, uint32_t entry)
-{
-    return ftl_is_in_slot(entry) &&
-           ftl->buffer.slots[(uint16_t)entry].state == FTL_SLOT_FILLING;
-}
 
 /* ---- ftl_health.c: planes that have failed */
 /** Programs or erasures have failed in planes: remember this. */

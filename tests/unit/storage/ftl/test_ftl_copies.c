@@ -191,7 +191,7 @@ static void check_failures(struct bed *bed)
 
     if (ftl->counters.program_errors != failures->seen) {
         failures->seen = ftl->counters.program_errors;
-        failures->accepted = ftl->buffer.accepted;
+        failures->accepted = ftl->accepted;
     }
     failures->late += failures->accepted != 0 &&
                       ftl->streams[FTL_STREAM_HOST].superblock == FTL_NOWHERE &&

@@ -15,7 +15,7 @@
 
 #include "storage/ftl/background/ftl_checkpoint.h"
 #include "storage/ftl/state.h"
-#include "storage/ftl/base/ftl_phases.h"
+#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/map/map.h"
 #include "lib/random.h"
 #include "tests/unit/storage/ftl/ftl_faults.h"
@@ -228,7 +228,7 @@ static void write_checkpoint(struct bed *bed)
 {
     uint64_t before = ftl_counters(bed->ftl)->checkpoints;
 
-    bed->ftl->checkpoint.opened = UINT16_MAX;
+    bed->ftl->num_opened = UINT16_MAX;
     bed->ftl->has_work = true;
     bed_settle(bed);
     assert_int_equal(ftl_counters(bed->ftl)->checkpoints, before + 1);

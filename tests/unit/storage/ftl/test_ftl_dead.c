@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "storage/ftl/state.h"
-#include "storage/ftl/base/ftl_findings.h"
+#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/ops/ops.h"
 #include "storage/ftl/space/space.h"
 #include "tests/unit/storage/ftl/ftl_faults.h"

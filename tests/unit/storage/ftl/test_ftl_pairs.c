@@ -712,7 +712,7 @@ static bool is_of_dead_die(const struct ftl *ftl, const struct run *run,
     struct ftl_flash_op op;
 
     ftl_layout_row(&ftl->layout, ftl_place_row(&ftl->layout, place), &op);
-    return ftl->parity.num_dead == 1 && ftl->parity.dead_dies[op.die] &&
+    return ftl->dies.num_dead == 1 && ftl->dies.is_dead[op.die] &&
            !may_lack_parity(&run->plan);
 }
 
@@ -722,7 +722,7 @@ static bool is_unprotected(const struct ftl *ftl, const struct run *run,
 {
     const struct ftl_superblock *at =
         &ftl->superblocks[ftl_place_superblock(&ftl->layout, place)];
-    bool lacks_parity = (ftl->parity.num_dead != 0 || at->moves_soon) &&
+    bool lacks_parity = (ftl->dies.num_dead != 0 || at->moves_soon) &&
                         !is_of_dead_die(ftl, run, place);
 
     return lacks_parity || at->is_given_up ||
@@ -745,8 +745,7 @@ static bool has_checkpoint(const struct ftl *ftl, const struct run *run)
     }
     for (uint32_t i = 0; i < ftl->layout.superblock_units; i++) {
         if (is_lost(ftl, run, first + i) &&
-            (ftl->parity.num_dead != 0 ||
-             count_losses(ftl, run, first + i) > 1 ||
+            (ftl->dies.num_dead != 0 || count_losses(ftl, run, first + i) > 1 ||
              run->spoilt == ftl->checkpoint.superblock)) {
             return false;
         }

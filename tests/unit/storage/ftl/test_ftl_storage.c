@@ -145,7 +145,7 @@ static void repeat_programs(const struct bed_config *config)
     bed_flush(bed);
     rows = bed->ftl->next_row_number;
     erasures = counters->erasures;
-    opened = bed->ftl->checkpoint.opened;
+    opened = bed->ftl->num_opened;
     bed_write(bed, 0, 32);
     refusal.is_on = true;
     for (unsigned int i = 0; i < 300; i++) {
@@ -160,7 +160,7 @@ static void repeat_programs(const struct bed_config *config)
     pass_time(bed, 2 * RETRY_US);
     assert_int_equal(bed->ftl->buffer.dirty[FTL_POOL_HOST].count, 0);
     assert_int_equal(counters->erasures, erasures);
-    assert_int_equal(bed->ftl->checkpoint.opened, opened);
+    assert_int_equal(bed->ftl->num_opened, opened);
     flush_and_check(bed);
     bed_mount(bed);
     bed_check(bed);

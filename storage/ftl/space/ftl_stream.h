@@ -3,7 +3,9 @@
 #ifndef ESSD_FTL_STREAM_H
 #define ESSD_FTL_STREAM_H
 
-#include "storage/ftl/rows/ftl_parity.h"
+#include "lib/util.h"
+
+struct ftl_accumulator;
 
 enum ftl_stream_id { FTL_STREAM_HOST, FTL_STREAM_MOVE, FTL_STREAMS };
 

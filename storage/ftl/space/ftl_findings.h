@@ -5,6 +5,19 @@
 
 #include "storage/ftl/state.h"
 
+/** Whether the mount is finding out what is on the flash. */
+static inline bool ftl_mount_is_scanning(const struct ftl *ftl)
+{
+    return ftl->state == FTL_MOUNTING && (ftl->mount.phase == FTL_MOUNT_SCAN ||
+                                          ftl->mount.phase == FTL_MOUNT_REPAIR);
+}
+
+/** Whether the rows that may be torn are being copied. */
+static inline bool ftl_mount_is_settling(const struct ftl *ftl)
+{
+    return ftl->state == FTL_MOUNTING && ftl->mount.phase == FTL_MOUNT_SETTLE;
+}
+
 /** A unit that was found during the mount cannot be read. */
 void ftl_mount_ignore(struct ftl *ftl, uint32_t place);
 /**

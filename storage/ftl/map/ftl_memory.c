@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See ftl_memory.h. */
-#include "storage/ftl/base/ftl_keep.h"
-#include "storage/ftl/base/ftl_memory.h"
+#include "storage/ftl/map/ftl_keep.h"
+#include "storage/ftl/map/ftl_memory.h"
 
 void ftl_memory_run_now(struct ftl *ftl)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a mount has found out so far, and how much it may do in this step. Those
  * who ask need not know how it finds that out. */
-#include "storage/ftl/base/ftl_findings.h"
+#include "storage/ftl/space/ftl_findings.h"
 
 /* The planes that a mount reads: all but those that the factory has marked.  A
  * plane that has failed later is read, because it may hold contents. */
@@ -56,7 +56,7 @@ uint8_t ftl_mount_gone_planes(const struct ftl *ftl, uint32_t superblock,
  */
 void ftl_mount_ignore(struct ftl *ftl, uint32_t place)
 {
-    if (ftl->parity.num_dead == ftl->mount.num_dead) {
+    if (ftl->dies.num_dead == ftl->mount.num_dead) {
         ftl->mount.ignored[place / 8] |= (uint8_t)BIT(place % 8);
     }
     ftl->mount.is_in_vain = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a mount is doing, and what it has found. */
-#ifndef ESSD_FTL_MOUNTING_H
-#define ESSD_FTL_MOUNTING_H
+#ifndef ESSD_FTL_MOUNT_FOUND_H
+#define ESSD_FTL_MOUNT_FOUND_H
 
 #include "lib/util.h"
 
@@ -21,6 +21,12 @@ enum ftl_mount_phase {
     FTL_MOUNT_DROP,   /* Erases copies that earlier mounts have left. */
     FTL_MOUNT_SETTLE, /* Copies what is in rows that may be torn. */
     FTL_MOUNT_CLEAR,  /* Collects and erases the superblocks of these rows. */
+};
+
+/* What traces say besides. */
+enum {
+    FTL_MOUNT_READY = FTL_MOUNT_CLEAR + 1, /* the mount has ended */
+    FTL_MOUNT_FAILED,
 };
 
 struct ftl_mount {

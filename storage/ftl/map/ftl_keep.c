@@ -3,7 +3,7 @@
  * Describes the write buffer in memory that a reset does not change, while it
  * is in use: see ftl_adopt.c.
  */
-#include "storage/ftl/base/ftl_keep.h"
+#include "storage/ftl/map/ftl_keep.h"
 
 #include <string.h>
 
