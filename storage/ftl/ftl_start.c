@@ -3,6 +3,7 @@
 #include "storage/ftl/background/background.h"
 #include "storage/ftl/background/ftl_checkpoint.h"
 #include "storage/ftl/map/ftl_keep.h"
+#include "storage/ftl/io/io.h"
 #include "storage/ftl/mount/mount.h"
 #include "storage/ftl/pages/pages.h"
 
@@ -180,6 +181,7 @@ static void init_lists(struct ftl *ftl)
     ftl_list_init(&ftl->io.filling, ftl->io.op_links);
     ftl_list_init(&ftl->io.moving, ftl->io.op_links);
     ftl_list_init(&ftl->io.barriers, ftl->io.op_links);
+    ftl->io.start_next = ftl_io_start_next;
     for (uint16_t i = 0; i < ftl->config.num_ops; i++) {
         ftl->io.ops[i].state = FTL_OP_FREE;
         ftl_list_append(&ftl->io.free_ops, i);

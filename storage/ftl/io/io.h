@@ -25,6 +25,9 @@ bool ftl_io_expects(const struct ftl *ftl, const struct ftl_request *request,
                     uint32_t entry, uint32_t place,
                     const struct ftl_system *system);
 
+/** An operation is free: start the one that comes before all others. */
+void ftl_io_start_next(struct ftl *ftl);
+
 /* ---- ftl_protect.c: operations on blocks with metadata */
 /** @return false when a block fails the checks of a write, or its data is lost;
  * op->status says why */

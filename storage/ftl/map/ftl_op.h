@@ -35,10 +35,11 @@ struct ftl_io {
     struct ftl_op *ops;
     struct ftl_link *op_links;
     struct ftl_list free_ops;
-    bool has_next;           /* `next` gets the next operation that is free */
-    struct media_io next;    /* ftl_submit_next() */
-    struct ftl_list reads;   /* QUEUED */
-    struct ftl_list changes; /* QUEUED: writes, trims and flushes */
+    bool has_next;        /* `next` gets the next operation that is free */
+    struct media_io next; /* ftl_submit_next() */
+    void (*start_next)(struct ftl *ftl); /* an operation is free for it */
+    struct ftl_list reads;               /* QUEUED */
+    struct ftl_list changes;             /* QUEUED: writes, trims and flushes */
     struct ftl_list trims;   /* QUEUED: trims that take many steps */
     struct ftl_list filling; /* FILLING: those with more units to change */
     struct ftl_list moving; /* QUEUED: writes that end in ftl_io_end_moving() */

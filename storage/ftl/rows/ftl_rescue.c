@@ -26,364 +26,15 @@
  * The controller makes the sums.  If it finds that a word of them is lost, the
  * dies are read again: see ftl_damage.c.
  */
-#include "storage/ftl/map/ftl_memory.h"
 #include "storage/ftl/ops/ftl_kinds.h"
 #include "storage/ftl/ops/ops.h"
+#include "storage/ftl/rows/ftl_rescue_sum.h"
 #include "storage/ftl/rows/ftl_rescue_trace.h"
-#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/space/space.h"
 
 #include <string.h>
 
 enum { REPEATS_MAX = 3 }; /* of attempts in which a word was lost */
-
-static uint32_t row_die(const struct ftl *ftl, uint32_t row)
-{
-    return row % ftl->layout.geometry.dies;
-}
-
-static bool is_same_unit(const struct ftl_flash_unit *one,
-                         const struct ftl_flash_unit *other)
-{
-    return one->plane == other->plane && one->page == other->page &&
-           one->unit == other->unit;
-}
-
-static uint8_t *sum_data(const struct ftl_rescue *rescue, uint32_t unit)
-{
-    return rescue->data + (size_t)unit * FTL_UNIT_DATA;
-}
-
-static uint8_t *sum_meta(const struct ftl_rescue *rescue, uint32_t unit)
-{
-    return rescue->meta + (size_t)unit * FTL_UNIT_META;
-}
-
-/* ---- The reads. */
-
-/* Find the units that are not good. */
-static void find_units(const struct ftl *ftl, struct ftl_rescue *rescue)
-{
-    rescue->num_units = 0;
-    for (uint8_t i = 0; i < rescue->flash.num_units; i++) {
-        const struct ftl_flash_unit *unit = &rescue->saved[i];
-
-        if (unit->status == FTL_UNIT_GOOD ||
-            (i != 0 && is_same_unit(unit, unit - 1))) {
-            continue;
-        }
-        rescue->entry[rescue->num_units] = i;
-        rescue->index[rescue->num_units++] =
-            (uint8_t)ftl_layout_index(&ftl->layout, unit);
-    }
-}
-
-/* Whether the sum of an accumulator has begun in the plane of a unit. */
-static bool has_sum_begun(const struct ftl_accumulator *accumulator,
-                          const struct ftl_rescue *rescue, uint32_t unit)
-{
-    uint32_t plane = rescue->saved[rescue->entry[unit]].plane;
-
-    return (accumulator->begun & BIT(plane)) != 0;
-}
-
-static void clear_sum(struct ftl_rescue *rescue, uint32_t unit)
-{
-    memset(rescue->system[unit], 0, FTL_UNIT_SYSTEM);
-    if (!rescue->is_of_scan) {
-        memset(sum_data(rescue, unit), 0, FTL_UNIT_DATA);
-        memset(sum_meta(rescue, unit), 0, FTL_UNIT_META);
-    }
-}
-
-static void copy_sum(struct ftl *ftl, struct ftl_rescue *rescue, uint32_t unit,
-                     const struct ftl_accumulator *from)
-{
-    size_t index = rescue->index[unit];
-
-    if (!rescue->is_of_scan) {
-        ftl_memory_move(ftl, FTL_MOVE_COPY, sum_data(rescue, unit),
-                        from->data + index * FTL_UNIT_DATA, FTL_UNIT_DATA);
-        ftl_memory_move(ftl, FTL_MOVE_COPY, sum_meta(rescue, unit),
-                        from->meta + index * FTL_UNIT_META, FTL_UNIT_META);
-        ftl_memory_run(ftl);
-    }
-    /* If a word of this sum was lost, its system bytes are invalid by now. */
-    memcpy(rescue->system[unit], from->system[index], FTL_UNIT_SYSTEM);
-}
-
-/* Begin an attempt: the sum is empty, or has what the accumulator has. */
-static void begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
-{
-    const struct ftl_accumulator *from = ftl_parity_find(ftl, rescue->row);
-
-    rescue->next_die = 0;
-    rescue->has_lost_word = false;
-    memset(rescue->num_left_out, 0, sizeof(rescue->num_left_out));
-    if (rescue->attempt == FTL_RESCUE_ALL) {
-        memset(rescue->num_absent, 0, sizeof(rescue->num_absent));
-    }
-    rescue->is_of_accumulator = from != NULL;
-    if (from != NULL) {
-        memcpy(rescue->members, from->members, ftl->layout.geometry.dies);
-    }
-    for (uint32_t i = 0; i < rescue->num_units; i++) {
-        rescue->is_used[i] = false;
-        rescue->is_lost[i] = false;
-        rescue->has_erased[i] = false;
-        rescue->parity[i] = 0;
-        if (from == NULL || !has_sum_begun(from, rescue, i)) {
-            clear_sum(rescue, i);
-        } else {
-            copy_sum(ftl, rescue, i, from);
-        }
-    }
-}
-
-/* Whether a unit of a die may be in the sum.  The first attempt also reads what
- * no longer matters to it, to find out what is in no sum. */
-static bool is_wanted(const struct ftl *ftl, const struct ftl_rescue *rescue,
-                      uint32_t unit)
-{
-    uint32_t die = rescue->next_die;
-    uint32_t plane = rescue->saved[rescue->entry[unit]].plane;
-
-    if (rescue->is_of_accumulator) {
-        return !rescue->is_lost[unit] &&
-               (rescue->members[die] & BIT(plane)) != 0;
-    }
-    if (rescue->is_lost[unit]) {
-        return rescue->attempt == FTL_RESCUE_ALL && rescue->has_dead &&
-               ftl_rescue_is_plane_doubtful(ftl, rescue, die, plane);
-    }
-    return rescue->attempt != FTL_RESCUE_GOOD ||
-           (ftl_good_planes(ftl, rescue->flash.block, die) & BIT(plane)) != 0;
-}
-
-/* Read the units of the next die. @return false when there is none */
-static bool read_next_die(struct ftl *ftl, struct ftl_rescue *rescue)
-{
-    struct ftl_request *request = &ftl->ops.requests[rescue->request];
-    uint32_t dies = ftl->layout.geometry.dies;
-    uint32_t stripe_row = rescue->row - row_die(ftl, rescue->row);
-
-    request->flash.num_units = 0;
-    request->flash.planes = 0;
-    request->flash.tag = ftl_tag(FTL_CAUSE_REBUILD, rescue->flash.tag);
-    /* An urgent read must not pass the program of a row of this stripe. */
-    request->flash.is_urgent =
-        rescue->flash.is_urgent &&
-        ftl->superblocks[rescue->flash.block].rows_in_flight == 0;
-    for (; rescue->next_die < dies; rescue->next_die++) {
-        if (rescue->next_die == row_die(ftl, rescue->row)) {
-            continue;
-        }
-        for (uint8_t i = 0; i < rescue->num_units; i++) {
-            uint32_t entry = request->flash.num_units;
-            struct ftl_flash_unit unit;
-
-            if (!is_wanted(ftl, rescue, i)) {
-                continue;
-            }
-            rescue->of_entry[entry] = i;
-            unit =
-                (struct ftl_flash_unit){.system = rescue->read_system[entry]};
-            if (!rescue->is_of_scan) {
-                unit.data = rescue->read_data + (size_t)entry * FTL_UNIT_DATA;
-                unit.meta = rescue->read_meta + (size_t)entry * FTL_UNIT_META;
-                unit.length = FTL_UNIT_DATA;
-            }
-            ftl_request_add(&ftl->layout, request,
-                            (stripe_row + rescue->next_die) *
-                                    ftl->layout.row_units +
-                                rescue->index[i],
-                            &unit);
-        }
-        if (request->flash.num_units != 0) {
-            ftl_request_send(&ftl->ops, request);
-            return true;
-        }
-    }
-    return false;
-}
-
-/*
- * A row that is in a sum may not be on flash yet, because its program has
- * failed and will be repeated: see ftl_hold.c.  Find the unit in the memory
- * from which it is programmed.
- * @return NULL if there is none
- */
-static const struct ftl_flash_unit *find_in_memory(const struct ftl *ftl,
-                                                   uint32_t row, uint32_t index)
-{
-    for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
-        const struct ftl_request *request = &ftl->ops.requests[i];
-
-        if (request->kind != FTL_REQUEST_ROW || request->row != row) {
-            continue;
-        }
-        for (uint32_t j = 0; j < request->flash.num_units; j++) {
-            if (ftl_layout_index(&ftl->layout, &request->units[j]) == index &&
-                (request->lost_units & UINT64_C(1) << j) == 0) {
-                return &request->units[j];
-            }
-        }
-    }
-    return NULL;
-}
-
-/* The contents of a unit of another die. @return NULL if there are none */
-static const struct ftl_flash_unit *find_contents(
-    const struct ftl *ftl, const struct ftl_request *request,
-    const struct ftl_flash_unit *unit)
-{
-    if (unit->status == FTL_UNIT_ERASED) {
-        return find_in_memory(ftl, request->row,
-                              ftl_layout_index(&ftl->layout, unit));
-    }
-    return unit->status == FTL_UNIT_GOOD ? unit : NULL;
-}
-
-/* How many units of other dies may be left out. */
-static uint32_t most_left_out(const struct ftl *ftl,
-                              const struct ftl_rescue *rescue)
-{
-    return ftl_mount_most_left_out(ftl, &ftl->ops.requests[rescue->request],
-                                   rescue->row);
-}
-
-/* Do without a unit of a die that is erased or cannot be read. */
-static void leave_out(struct ftl *ftl, struct ftl_rescue *rescue, uint32_t unit,
-                      uint32_t die)
-{
-    uint32_t entry = rescue->entry[unit];
-    struct ftl_request *request = &ftl->ops.requests[rescue->request];
-
-    if (rescue->num_left_out[unit] == most_left_out(ftl, rescue)) {
-        rescue->is_lost[unit] = true;
-        return;
-    }
-    request->left_out[entry][rescue->num_left_out[unit]++] = (uint8_t)die;
-}
-
-/* Add what was read of a die to the sum. */
-static void add_die(struct ftl *ftl, struct ftl_rescue *rescue,
-                    const struct ftl_request *request,
-                    enum ftl_flash_status status)
-{
-    uint8_t good =
-        ftl_good_planes(ftl, rescue->flash.block, request->flash.die);
-
-    if (status != FTL_FLASH_OK && status != FTL_FLASH_DEAD) {
-        rescue->status = status;
-    }
-    for (uint32_t entry = 0; entry < request->flash.num_units; entry++) {
-        const struct ftl_flash_unit *unit = &request->units[entry];
-        const struct ftl_flash_unit *from = find_contents(ftl, request, unit);
-        bool is_erased = unit->status == FTL_UNIT_ERASED && from == NULL;
-        uint32_t i = rescue->of_entry[entry];
-        bool is_bad = (good & BIT(unit->plane)) == 0;
-
-        rescue->is_used[i] |= !is_erased;
-        if (from == NULL && rescue->attempt == FTL_RESCUE_READABLE &&
-            status == FTL_FLASH_OK && !(is_erased && is_bad)) {
-            leave_out(ftl, rescue, i, request->flash.die);
-            continue;
-        }
-        rescue->has_erased[i] |= is_erased && !is_bad;
-        rescue->has_dead |= status == FTL_FLASH_DEAD;
-        if (rescue->attempt == FTL_RESCUE_ALL && status == FTL_FLASH_OK &&
-            is_erased &&
-            ftl_rescue_is_plane_doubtful(ftl, rescue, request->flash.die,
-                                         unit->plane)) {
-            rescue->num_absent[i]++;
-        }
-        if (status != FTL_FLASH_OK ||
-            (unit->status == FTL_UNIT_UNCORRECTABLE && !is_bad)) {
-            rescue->is_lost[i] = true;
-            continue;
-        }
-        if (from == NULL) {
-            continue;
-        }
-        rescue->has_read_bad_planes |= is_bad;
-        rescue->parity[i] += ftl_system_is_parity(from->system);
-        if (!rescue->is_of_scan) {
-            ftl_memory_move(ftl, FTL_MOVE_XOR, sum_data(rescue, i), from->data,
-                            FTL_UNIT_DATA);
-            ftl_memory_move(ftl, FTL_MOVE_XOR, sum_meta(rescue, i), from->meta,
-                            FTL_UNIT_META);
-        }
-        for (unsigned int j = 0; j < FTL_UNIT_SYSTEM; j++) {
-            rescue->system[i][j] ^= from->system[j];
-        }
-    }
-    ftl_memory_run(ftl);
-}
-
-/* ---- The result. */
-
-/* Whether rebuilt system bytes are those of the unit that was asked for, which
- * the request reads into its entry `entry`. */
-static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
-                        const struct ftl_system *system, uint32_t place,
-                        uint32_t entry)
-{
-    const struct ftl_request *request = &ftl->ops.requests[rescue->request];
-    const struct ftl_kind *kind = &ftl_kinds[request->kind];
-
-    return ftl_mount_expects_row(ftl, rescue->row, system) &&
-           (kind->expects == NULL ||
-            kind->expects(ftl, request, entry, place, system));
-}
-
-/* Whether a unit could be rebuilt. */
-static bool is_rebuilt(const struct ftl *ftl, struct ftl_rescue *rescue,
-                       uint32_t unit)
-{
-    uint32_t place = rescue->row * ftl->layout.row_units + rescue->index[unit];
-    struct ftl_system system;
-
-    if (rescue->has_lost_word || rescue->is_lost[unit] ||
-        rescue->has_erased[unit] ||
-        !ftl_rescue_has_right_members(ftl, rescue, unit)) {
-        return false;
-    }
-    ftl_system_mark_data(rescue->system[unit]);
-    return ftl_system_parse(&system, rescue->system[unit]) &&
-           is_expected(ftl, rescue, &system, place, rescue->entry[unit]);
-}
-
-/* Copy a rebuilt unit to where the request reads it to.
- * @return whether no word of it was lost */
-static bool copy_unit(struct ftl *ftl, struct ftl_rescue *rescue, uint32_t unit)
-{
-    struct ftl_flash_unit *first = &rescue->saved[rescue->entry[unit]];
-    struct ftl_flash_unit *to = first;
-
-    for (bool more = true; more; to++) {
-        if (to->data != NULL) {
-            ftl_memory_move(ftl, FTL_MOVE_COPY, to->data,
-                            sum_data(rescue, unit) + to->offset, to->length);
-        }
-        if (to->meta != NULL) {
-            ftl_memory_move(ftl, FTL_MOVE_COPY, to->meta,
-                            sum_meta(rescue, unit), FTL_UNIT_META);
-        }
-        if (to->system != NULL) {
-            memcpy(to->system, rescue->system[unit], FTL_UNIT_SYSTEM);
-        }
-        more = to->more;
-    }
-    ftl_memory_run(ftl);
-    if (rescue->has_lost_word) {
-        return false;
-    }
-    for (; first != to; first++) {
-        first->status = FTL_UNIT_GOOD;
-    }
-    return true;
-}
 
 /* Whether a word was lost, so that the same dies have to be read again. */
 static bool is_to_be_repeated(struct ftl_rescue *rescue)
@@ -404,8 +55,8 @@ static bool find_attempt(const struct ftl *ftl, struct ftl_rescue *rescue)
         return true;
     }
     if (rescue->attempt == FTL_RESCUE_READABLE ||
-        most_left_out(ftl, rescue) == 0 || rescue->is_of_accumulator ||
-        !ftl_rescue_is_stripe_damaged(rescue)) {
+        ftl_rescue_most_left_out(ftl, rescue) == 0 ||
+        rescue->is_of_accumulator || !ftl_rescue_is_stripe_damaged(rescue)) {
         return false;
     }
     rescue->attempt = FTL_RESCUE_READABLE;
@@ -424,7 +75,8 @@ static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
         if (rescue->saved[rescue->entry[i]].status == FTL_UNIT_GOOD) {
             continue; /* An earlier attempt has rebuilt it. */
         }
-        if (is_rebuilt(ftl, rescue, i) && copy_unit(ftl, rescue, i)) {
+        if (ftl_rescue_is_rebuilt(ftl, rescue, i) &&
+            ftl_rescue_copy_unit(ftl, rescue, i)) {
             ftl->ops.requests[rescue->request].num_left_out[rescue->entry[i]] =
                 rescue->num_left_out[i];
             ftl_reclaim_note_weak(ftl, rescue->flash.block, FTL_CAUSE_REBUILD);
@@ -448,11 +100,11 @@ static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
 /* Read on, or end. @return whether the request goes on */
 static bool go_on(struct ftl *ftl, struct ftl_rescue *rescue)
 {
-    while (!read_next_die(ftl, rescue)) {
+    while (!ftl_rescue_read_next_die(ftl, rescue)) {
         if (!end_attempt(ftl, rescue)) {
             return false;
         }
-        begin_sum(ftl, rescue);
+        ftl_rescue_begin_sum(ftl, rescue);
     }
     return true;
 }
@@ -485,8 +137,8 @@ static void start_rescue(struct ftl *ftl, struct ftl_rescue *rescue,
                          request->kind == FTL_REQUEST_REPAIR;
     ftl_note_rescue(ftl, rescue);
     request->rescue = rescue;
-    find_units(ftl, rescue);
-    begin_sum(ftl, rescue);
+    ftl_rescue_find_units(ftl, rescue);
+    ftl_rescue_begin_sum(ftl, rescue);
 }
 
 /* Give the request back as it was.
@@ -614,7 +266,7 @@ static bool continue_rescue(struct ftl *ftl, struct ftl_request *request,
     if (*status == FTL_FLASH_DEAD) {
         ftl_dies_note_dead(ftl, request->flash.die);
     }
-    add_die(ftl, rescue, request, *status);
+    ftl_rescue_add_die(ftl, rescue, request, *status);
     rescue->next_die++;
     if (go_on(ftl, rescue)) {
         return true;

@@ -4,6 +4,7 @@ set(SOURCES
     ftl_marker.c
     ftl_parity.c
     ftl_rescue.c
+    ftl_rescue_sum.c
     ftl_rescue_trace.c
     ftl_row.c
     ftl_row_fill.c
