@@ -16,6 +16,10 @@ file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/warnings.txt ESSD_WARNINGS REGEX "^-")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
     ${CMAKE_CURRENT_LIST_DIR}/warnings.txt)
 
+# What a file needs that includes storage/ftl/state.h: a struct may contain another
+# one without a name for it (storage/ftl/base/base_floor.h).
+set(ESSD_FLOORS -fms-extensions -Wno-microsoft-anon-tag)
+
 # essd_sources(out dir build): set `out` to the sources of the absolute path
 # `dir`, relative to it; build is NATIVE or RV64.
 function(essd_sources out dir build)

@@ -181,6 +181,11 @@ FLOORS = {
 # What puts the drive together is above all layers, also above those whose rows
 # allow "firmware".
 ON_TOP = "firmware/app/"
+# The header with the struct of the whole layer.  A floor has a struct of its own, and its
+# functions take that one, so that they cannot see what belongs to a higher floor.
+WHOLE = {"storage/ftl": ("storage/ftl/state.h", re.compile(r"\bstruct ftl\b"))}
+# These files name the struct of the whole only to pass it on to functions of higher floors.
+PASSES_WHOLE = ("storage/ftl/ops/ftl_kinds.h", "storage/ftl/map/ftl_op.h")
 # These directories may include every header.
 EVERYTHING = ("firmware/app", "firmware/native", "hw-model/qemu", "tests",
               "tools")
@@ -202,6 +207,8 @@ WHITE_BOX = {
     # Both flip bits of the slot in the write buffer that holds a certain unit.
     "tests/native/dram_flip.h": ["storage/ftl/state.h"],
     "tests/native/test_firmware.c": ["storage/ftl/state.h"],
+    # It changes the description of the write buffer of the start before.
+    "tests/fuzz/fuzz_ftl_mount.c": ["storage/ftl/state.h"],
     # It compares every answer with the commands that target and transport still have.
     "tests/fuzz/sequence/sequence.c": ["nvmeof/rdma/rdma_state.h",
                                        "nvmeof/target/state.h"],
@@ -268,6 +275,19 @@ def floor_complaint(path: str, header: str) -> str | None:
     return f"{header} is on a floor of {layer}: only that includes it"
 
 
+def whole_complaints(path: str, text: str) -> list[str]:
+    """Where a file on a floor uses the struct of the whole layer."""
+    own = floor_of(path)
+    if own is None or own[0] not in WHOLE or path in PASSES_WHOLE:
+        return []
+    header, struct = WHOLE[own[0]]
+    floor = FLOORS[own[0]][own[1]]
+    return [f"{path}:{number}: a floor's functions take that floor's struct "
+            f"({floor}_floor.h), not what {header} has"
+            for number, line in enumerate(text.splitlines(), 1)
+            if struct.search(line) or f'"{header}"' in line]
+
+
 def layer_of(path: str) -> str | None:
     rows = [row for row in MAY_INCLUDE if path.startswith(row)]
     return max(rows, key=len, default=None)
@@ -299,6 +319,7 @@ def complaints(root: pathlib.Path) -> list[str]:
             found.append(f"{path}: no layer of docs/architecture.md holds it")
             continue
         allowed = (layer, *MAY_INCLUDE[layer])
+        found += whole_complaints(path, source.read_text())
         for number, line in enumerate(source.read_text().splitlines(), 1):
             match = INCLUDE.match(line)
             if not match or not (root / match[1]).exists():

@@ -37,6 +37,7 @@ essd_part(app firmware/app firmware/bmc firmware/console firmware/discovery firm
     firmware/crypto)
 essd_mbedtls(${top})
 target_link_libraries(app PRIVATE mbedtls_headers)
+target_compile_options(app PRIVATE ${ESSD_FLOORS})
 essd_sodium(${top})
 target_link_libraries(signature PRIVATE sodium_headers)
 target_link_libraries(app PRIVATE sodium_headers)

@@ -15,37 +15,73 @@
 #include "storage/ftl/pages/pages.h"
 #include "storage/ftl/rows/rows.h"
 #include "storage/ftl/space/space.h"
+#include "storage/ftl/state.h"
 
-#include <string.h>
+#include <stddef.h>
+
+_Static_assert(offsetof(struct ftl, ops_floor) == 0, "see ftl_whole()");
+
+/* A function of a floor, as a row of the table calls it. */
+#define DONE_ON(floor, function)                                               \
+    static bool on_##function(struct ftl *ftl, struct ftl_request *request,    \
+                              enum ftl_flash_status status)                    \
+    {                                                                          \
+        return function(&ftl->floor, request, status);                         \
+    }
+#define EXPECTS_ON(floor, function)                                            \
+    static bool on_##function(                                                 \
+        const struct ftl *ftl, const struct ftl_request *request,              \
+        uint32_t entry, uint32_t place, const struct ftl_system *system)       \
+    {                                                                          \
+        return function(&ftl->floor, request, entry, place, system);           \
+    }
+DONE_ON(space_floor, ftl_superblock_erase_done)
+DONE_ON(rows_floor, ftl_rescue_read_done)
+DONE_ON(rows_floor, ftl_row_done)
+DONE_ON(background_floor, ftl_checkpoint_row_done)
+DONE_ON(background_floor, ftl_collect_read_done)
+DONE_ON(background_floor, ftl_scrub_done)
+DONE_ON(mount_floor, ftl_mount_probe_done)
+DONE_ON(mount_floor, ftl_mount_scan_done)
+DONE_ON(mount_floor, ftl_mount_repair_done)
+DONE_ON(mount_floor, ftl_mount_page_done)
+DONE_ON(mount_floor, ftl_checkpoint_load_done)
+DONE_ON(io_floor, ftl_io_read_done)
+DONE_ON(io_floor, ftl_io_fill_done)
+EXPECTS_ON(map_floor, ftl_map_expects)
+EXPECTS_ON(background_floor, ftl_collect_expects)
+EXPECTS_ON(mount_floor, ftl_checkpoint_expects)
+EXPECTS_ON(io_floor, ftl_io_expects)
 
 /* A mount does not know yet what a place holds, so SCAN and REPAIR expect any
  * unit. */
 const struct ftl_kind ftl_kinds[FTL_REQUEST_KINDS] = {
-    [FTL_REQUEST_READ] = {.done = ftl_rescue_read_done,
-                          .read_done = ftl_io_read_done,
-                          .expects = ftl_io_expects},
-    [FTL_REQUEST_FILL] = {.done = ftl_rescue_read_done,
-                          .read_done = ftl_io_fill_done,
-                          .expects = ftl_io_expects},
-    [FTL_REQUEST_ROW] = {.done = ftl_row_done, .may_hold = true},
-    [FTL_REQUEST_ERASE] = {.done = ftl_superblock_erase_done, .may_hold = true},
+    [FTL_REQUEST_READ] = {.done = on_ftl_rescue_read_done,
+                          .read_done = on_ftl_io_read_done,
+                          .expects = on_ftl_io_expects},
+    [FTL_REQUEST_FILL] = {.done = on_ftl_rescue_read_done,
+                          .read_done = on_ftl_io_fill_done,
+                          .expects = on_ftl_io_expects},
+    [FTL_REQUEST_ROW] = {.done = on_ftl_row_done, .may_hold = true},
+    [FTL_REQUEST_ERASE] = {.done = on_ftl_superblock_erase_done,
+                           .may_hold = true},
     [FTL_REQUEST_WIPE] = {.done = ftl_wipe_done},
-    [FTL_REQUEST_SCAN] = {.done = ftl_rescue_read_done,
-                          .read_done = ftl_mount_scan_done},
-    [FTL_REQUEST_REPAIR] = {.done = ftl_rescue_read_done,
-                            .read_done = ftl_mount_repair_done},
-    [FTL_REQUEST_PROBE] = {.done = ftl_mount_probe_done},
-    [FTL_REQUEST_LOAD] = {.done = ftl_rescue_read_done,
-                          .read_done = ftl_checkpoint_load_done,
-                          .expects = ftl_checkpoint_expects},
-    [FTL_REQUEST_CHECKPOINT] = {.done = ftl_checkpoint_row_done},
-    [FTL_REQUEST_PAGE] = {.done = ftl_rescue_read_done,
-                          .read_done = ftl_mount_page_done,
-                          .expects = ftl_map_expects},
-    [FTL_REQUEST_MOVE] = {.done = ftl_rescue_read_done,
-                          .read_done = ftl_collect_read_done,
-                          .expects = ftl_collect_expects},
-    [FTL_REQUEST_SCRUB] = {.done = ftl_scrub_done},
+    [FTL_REQUEST_SCAN] = {.done = on_ftl_rescue_read_done,
+                          .read_done = on_ftl_mount_scan_done},
+    [FTL_REQUEST_REPAIR] = {.done = on_ftl_rescue_read_done,
+                            .read_done = on_ftl_mount_repair_done},
+    [FTL_REQUEST_PROBE] = {.done = on_ftl_mount_probe_done},
+    [FTL_REQUEST_LOAD] = {.done = on_ftl_rescue_read_done,
+                          .read_done = on_ftl_checkpoint_load_done,
+                          .expects = on_ftl_checkpoint_expects},
+    [FTL_REQUEST_CHECKPOINT] = {.done = on_ftl_checkpoint_row_done},
+    [FTL_REQUEST_PAGE] = {.done = on_ftl_rescue_read_done,
+                          .read_done = on_ftl_mount_page_done,
+                          .expects = on_ftl_map_expects},
+    [FTL_REQUEST_MOVE] = {.done = on_ftl_rescue_read_done,
+                          .read_done = on_ftl_collect_read_done,
+                          .expects = on_ftl_collect_expects},
+    [FTL_REQUEST_SCRUB] = {.done = on_ftl_scrub_done},
 };
 
 enum ftl_state ftl_state(const struct ftl *ftl)
@@ -86,14 +122,14 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
     if (status == FTL_FLASH_GOOD) {
         /* Most operations end here, so no table is needed for them. */
         if (request->kind == FTL_REQUEST_READ && request->rescue == NULL) {
-            ftl_io_read_good(ftl, request);
+            ftl_io_read_good(&ftl->io_floor, request);
             return;
         }
         set_units_good(request);
         status = FTL_FLASH_OK;
     }
     request->failed_planes = failed_planes;
-    ftl_request_end(ftl, request, status);
+    ftl_request_end(&ftl->ops_floor, request, status);
 }
 
 /* When the buffer is left alone, it is programmed. */
@@ -122,8 +158,8 @@ static void force_idle_buffer(struct ftl *ftl, uint64_t *deadline_us)
  */
 static bool note_full(struct ftl *ftl)
 {
-    if (ftl->is_full || !ftl_waiting_is_any(&ftl->io) || ftl_is_held(ftl) ||
-        !ftl_is_flash_quiet(ftl)) {
+    if (ftl->is_full || !ftl_waiting_is_any(&ftl->io) ||
+        ftl_is_held(&ftl->ops_floor) || !ftl_is_flash_quiet(&ftl->map_floor)) {
         return false;
     }
     if (ftl->hold.held.count != 0) {
@@ -134,11 +170,12 @@ static bool note_full(struct ftl *ftl)
         ftl->more_free--; /* Hosts need the space more than the next mount. */
         return true;
     }
-    if (ftl_collect_retry(ftl) || ftl_checkpoint_give_up(ftl)) {
+    if (ftl_collect_retry(&ftl->background_floor) ||
+        ftl_checkpoint_give_up(&ftl->background_floor)) {
         return true;
     }
-    if (!ftl->is_read_only && ftl_health_has_taken_space(ftl)) {
-        ftl_health_set_read_only(ftl);
+    if (!ftl->is_read_only && ftl_health_has_taken_space(&ftl->pages_floor)) {
+        ftl_health_set_read_only(&ftl->space_floor);
     } else {
         ftl->is_full = true;
     }
@@ -148,11 +185,11 @@ static bool note_full(struct ftl *ftl)
 /* Whether nothing waits for the end of a request or of an operation. */
 static bool is_calm(const struct ftl *ftl)
 {
-    return ftl->state == FTL_READY && !ftl_power_is_failing(ftl) &&
-           !ftl_is_adopting(ftl) && ftl->io.reads.count == 0 &&
-           ftl->io.changes.count == 0 && ftl->io.trims.count == 0 &&
-           ftl->io.barriers.count == 0 && ftl->ops.unsent.count == 0 &&
-           ftl->parity.waiting.count == 0 &&
+    return ftl->state == FTL_READY && !ftl_power_is_failing(&ftl->base_floor) &&
+           !ftl_keep_is_adopting(&ftl->background_floor) &&
+           ftl->io.reads.count == 0 && ftl->io.changes.count == 0 &&
+           ftl->io.trims.count == 0 && ftl->io.barriers.count == 0 &&
+           ftl->ops.unsent.count == 0 && ftl->parity.waiting.count == 0 &&
            ftl->collection.victim == FTL_NOWHERE &&
            ftl->checkpoint.state == FTL_CHECKPOINT_IDLE &&
            ftl->wipe.phase == FTL_WIPE_NONE;
@@ -162,62 +199,65 @@ static bool is_calm(const struct ftl *ftl)
  * programmed something.  While that fails, they do not wait. */
 static bool refuse_while_held(struct ftl *ftl)
 {
-    return ftl_hold_is_waiting(ftl) && ftl_io_refuse(ftl);
+    return ftl_hold_is_waiting(&ftl->ops_floor) &&
+           ftl_io_refuse(&ftl->io_floor);
 }
 
 /* Do what is due.  @return whether anything was done */
 static bool run_step(struct ftl *ftl, uint64_t *deadline_us)
 {
     /* The writes that were submitted since the last step end in any state. */
-    bool any = ftl_io_end_moving(ftl);
+    bool any = ftl_io_end_moving(&ftl->io_floor);
 
     if (__builtin_expect(ftl->hold.held.count != 0, 0)) {
-        any |= ftl_hold_step(ftl);
+        any |= ftl_hold_step(&ftl->ops_floor);
     }
     /* Then the wipe, so that none begins before the owner has seen what the
      * mount has found. */
     any |= ftl_wipe_step(ftl);
     switch (ftl->state) {
     case FTL_MOUNTING:
-        any |= ftl_mount_step(ftl);
+        any |= ftl_mount_step(&ftl->mount_floor);
         any |= refuse_while_held(ftl);
         break;
     case FTL_READY:
-        if (__builtin_expect(ftl_power_is_failing(ftl), 0)) {
-            any |= ftl_power_step(ftl);
+        if (__builtin_expect(ftl_power_is_failing(&ftl->base_floor), 0)) {
+            any |= ftl_power_step(&ftl->background_floor);
             break;
         }
-        if (__builtin_expect(ftl_is_adopting(ftl), 0)) {
-            any |= ftl_keep_step(ftl);
+        if (__builtin_expect(ftl_keep_is_adopting(&ftl->background_floor), 0)) {
+            any |= ftl_keep_step(&ftl->background_floor);
             any |= refuse_while_held(ftl);
         } else {
-            any |= ftl_io_step(ftl);
+            any |= ftl_io_step(&ftl->io_floor);
         }
         force_idle_buffer(ftl, deadline_us);
-        any |= ftl_health_step(ftl);
-        any |= ftl_capacity_step(ftl);
-        any |= ftl_wear_step(ftl);
-        any |= ftl_page_restore_step(ftl);
-        any |= ftl_scrub_step(ftl, deadline_us);
-        if (!ftl_checkpoint_holds_collection(ftl)) {
-            any |= ftl_collect_step(ftl);
+        any |= ftl_health_step(&ftl->pages_floor);
+        any |= ftl_capacity_step(&ftl->background_floor);
+        any |= ftl_wear_step(&ftl->pages_floor);
+        any |= ftl_page_restore_step(&ftl->pages_floor);
+        any |= ftl_scrub_step(&ftl->background_floor, deadline_us);
+        if (!ftl_checkpoint_holds_collection(&ftl->background_floor)) {
+            any |= ftl_collect_step(&ftl->background_floor);
         }
-        any |= ftl_checkpoint_step(ftl);
-        if (!ftl_checkpoint_holds_rows(ftl)) {
-            any |= ftl_row_step(ftl);
+        any |= ftl_checkpoint_step(&ftl->background_floor);
+        if (!ftl_checkpoint_holds_rows(&ftl->background_floor)) {
+            any |= ftl_row_step(&ftl->rows_floor);
         }
         any = any || note_full(ftl);
         break;
     case FTL_FAILED:
-        any |= ftl_power_is_failing(ftl) ? ftl_power_step(ftl)
-                                         : ftl_io_refuse(ftl);
+        any |= ftl_power_is_failing(&ftl->base_floor)
+                   ? ftl_power_step(&ftl->background_floor)
+                   : ftl_io_refuse(&ftl->io_floor);
         break;
     case FTL_WIPING:
-        any |= ftl_power_is_failing(ftl) && ftl_power_step(ftl);
+        any |= ftl_power_is_failing(&ftl->base_floor) &&
+               ftl_power_step(&ftl->background_floor);
         break;
     }
-    any |= ftl_rescue_step(ftl);
-    return ftl_request_send_waiting(ftl) || any;
+    any |= ftl_rescue_step(&ftl->rows_floor);
+    return ftl_request_send_waiting(&ftl->ops_floor) || any;
 }
 
 bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
@@ -229,7 +269,9 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
         ftl->has_work = false;
         ftl->wake_us = UINT64_MAX;
         any = run_step(ftl, &ftl->wake_us);
-        if (__builtin_expect(ftl_hold_is_waiting(ftl) || ftl_is_held(ftl), 0)) {
+        if (__builtin_expect(ftl_hold_is_waiting(&ftl->ops_floor) ||
+                                 ftl_is_held(&ftl->ops_floor),
+                             0)) {
             ftl->wake_us = MIN(ftl->wake_us, ftl->hold.retry_us);
         }
         ftl->has_work |= any;
@@ -241,7 +283,7 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
 
 bool ftl_is_flushed(const struct ftl *ftl)
 {
-    return !ftl_is_adopting(ftl) &&
+    return !ftl_keep_is_adopting(&ftl->background_floor) &&
            ftl_slot_is_durable(&ftl->buffer, ftl->accepted);
 }
 

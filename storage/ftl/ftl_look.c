@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What superblocks hold, for whoever looks at the drive: see ftl_look(). */
 #include "storage/ftl/ops/ops.h"
+#include "storage/ftl/state.h"
 
 static const char *const state_name[] = {
     [FTL_SUPERBLOCK_FREE] = "free",       [FTL_SUPERBLOCK_ERASING] = "erasing",
@@ -69,5 +70,10 @@ const struct ftl_counters *ftl_counters(const struct ftl *ftl)
 
 bool ftl_has_parity(const struct ftl *ftl)
 {
-    return ftl_makes_parity(ftl);
+    return ftl_makes_parity(&ftl->ops_floor);
+}
+
+const struct ftl_adopted *ftl_adopted(const struct ftl *ftl)
+{
+    return &ftl->adopted;
 }

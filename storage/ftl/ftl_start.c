@@ -2,10 +2,11 @@
 /* The start of the translation layer, and its memory. */
 #include "storage/ftl/background/background.h"
 #include "storage/ftl/background/ftl_checkpoint.h"
-#include "storage/ftl/map/ftl_keep.h"
 #include "storage/ftl/io/io.h"
+#include "storage/ftl/map/ftl_keep.h"
 #include "storage/ftl/mount/mount.h"
 #include "storage/ftl/pages/pages.h"
+#include "storage/ftl/state.h"
 
 #include <string.h>
 
@@ -93,7 +94,7 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(&used, checkpoint.table, (size_t)layout->superblocks);
     CARVE(&used, checkpoint.planes, planes);
     CARVE(&used, checkpoint.is_taken,
-          (size_t)ftl_checkpoint_pieces(ftl) / 8 + 1);
+          (size_t)ftl_checkpoint_pieces(&ftl->background_floor) / 8 + 1);
     CARVE(&used, checkpoint.data,
           (size_t)ftl_checkpoint_rows(layout) * units * FTL_UNIT_DATA);
     CARVE(&used, mount.used_planes, planes);
@@ -126,7 +127,7 @@ static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
         config->num_ops == 0 || config->num_requests == 0) {
         return false;
     }
-    ftl_set_entries(ftl);
+    ftl_set_entries(&ftl->pages_floor);
     ftl->ops.num_requests = config->num_requests;
     ftl->ops.kept_requests = MIN(config->num_requests / 2U,
                                  (uint32_t)FTL_STREAMS * config->geometry.dies +
@@ -144,8 +145,8 @@ bool ftl_checkpoint_fits(const struct ftl_config *config)
     if (!ftl_layout_init(&ftl.layout, &config->geometry)) {
         return false;
     }
-    ftl_set_entries(&ftl);
-    return ftl_checkpoint_pieces(&ftl) <=
+    ftl_set_entries(&ftl.pages_floor);
+    return ftl_checkpoint_pieces(&ftl.background_floor) <=
            ftl_layout_least_capacity(&ftl.layout);
 }
 
@@ -160,12 +161,17 @@ size_t ftl_keep_bytes(const struct ftl_config *config)
 {
     struct ftl ftl;
 
-    return set_sizes(&ftl, config) ? ftl_keep_divide(&ftl, NULL) : 0;
+    return set_sizes(&ftl, config) ? ftl_keep_divide(&ftl.map_floor, NULL) : 0;
+}
+
+static void start_next(struct ftl *ftl)
+{
+    ftl_io_start_next(&ftl->io_floor);
 }
 
 static void init_lists(struct ftl *ftl)
 {
-    ftl_init_slots(ftl);
+    ftl_init_slots(&ftl->pages_floor);
     ftl_list_init(&ftl->ops.free_requests, ftl->ops.request_links);
     ftl_list_init(&ftl->ops.unsent, ftl->ops.request_links);
     ftl_list_init(&ftl->hold.held, ftl->ops.request_links);
@@ -181,7 +187,7 @@ static void init_lists(struct ftl *ftl)
     ftl_list_init(&ftl->io.filling, ftl->io.op_links);
     ftl_list_init(&ftl->io.moving, ftl->io.op_links);
     ftl_list_init(&ftl->io.barriers, ftl->io.op_links);
-    ftl->io.start_next = ftl_io_start_next;
+    ftl->io.start_next = start_next;
     for (uint16_t i = 0; i < ftl->config.num_ops; i++) {
         ftl->io.ops[i].state = FTL_OP_FREE;
         ftl_list_append(&ftl->io.free_ops, i);
@@ -198,7 +204,7 @@ struct ftl *ftl_start(const struct ftl_config *config)
         return NULL;
     }
     (void)divide_memory(ftl, config->memory);
-    (void)ftl_keep_divide(ftl, config->keep);
+    (void)ftl_keep_divide(&ftl->map_floor, config->keep);
     planes = (size_t)ftl->layout.superblocks * config->geometry.dies;
     ftl->state = FTL_MOUNTING;
     ftl->is_volatile = true;
@@ -223,9 +229,10 @@ struct ftl *ftl_start(const struct ftl_config *config)
     }
     init_lists(ftl);
     if (!config->is_capacity_estimated) {
-        ftl_keep_start(ftl); /* With an estimate, its place is not known yet. */
+        ftl_keep_start(&ftl->background_floor); /* With an estimate, its place
+                                                   is not known yet. */
     }
     ftl->has_work = true;
-    ftl_mount_begin(ftl);
+    ftl_mount_begin(&ftl->mount_floor);
     return ftl;
 }

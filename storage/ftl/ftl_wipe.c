@@ -13,13 +13,14 @@
  * others, but stays unused after the wipe.
  */
 #include "storage/ftl/background/ftl_wipe_keep.h"
-#include "storage/ftl/map/ftl_keep.h"
 #include "storage/ftl/base/ftl_phases.h"
 #include "storage/ftl/base/ftl_trace.h"
 #include "storage/ftl/ftl_wipe.h"
 #include "storage/ftl/io/io.h"
+#include "storage/ftl/map/ftl_keep.h"
 #include "storage/ftl/ops/ops.h"
 #include "storage/ftl/space/space.h"
+#include "storage/ftl/state.h"
 
 #include <string.h>
 
@@ -54,7 +55,7 @@ static void begin_wipe(struct ftl *ftl)
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         ftl->wear[i]++;
     }
-    use_keeper(ftl, ftl_wipe_find_keeper(ftl, 0));
+    use_keeper(ftl, ftl_wipe_find_keeper(&ftl->background_floor, 0));
 }
 
 /* @return false when there is no request */
@@ -88,15 +89,15 @@ bool ftl_wipe_done(struct ftl *ftl, struct ftl_request *request,
     const struct ftl_flash_op *flash = &request->flash;
 
     if (flash->kind == FTL_FLASH_PROGRAM) {
-        ftl_wipe_keep_done(ftl, request, status);
+        ftl_wipe_keep_done(&ftl->background_floor, request, status);
     } else if (status == FTL_FLASH_FAILED) {
         ftl->counters.erase_errors++;
-        ftl_health_note_failure(ftl, flash->block, flash->die,
+        ftl_health_note_failure(&ftl->space_floor, flash->block, flash->die,
                                 request->failed_planes);
     } else if (ftl->wipe.phase == FTL_WIPE_CLEARS &&
                (status == FTL_FLASH_TRANSFER || status == FTL_FLASH_ERROR)) {
         /* Another superblock becomes the keeper.  This one is erased later. */
-        ftl_wipe_give_up_keeper(ftl);
+        ftl_wipe_give_up_keeper(&ftl->background_floor);
     } else if (status != FTL_FLASH_OK) {
         ftl->wipe.has_failed = true;
     }
@@ -134,7 +135,7 @@ static void restore_failed_planes(struct ftl *ftl)
 
     for (uint32_t i = 0; i < ftl->layout.superblocks * dies; i++) {
         if (ftl->wiped_failed[i] != 0) {
-            ftl_health_note_failure(ftl, i / dies, i % dies,
+            ftl_health_note_failure(&ftl->space_floor, i / dies, i % dies,
                                     ftl->wiped_failed[i]);
         }
     }
@@ -148,7 +149,7 @@ static void end_wipe(struct ftl *ftl)
         restore_failed_planes(ftl);
         /* The marker of the wipe proves nothing about what hosts write from now
          * on, so program a row after it. */
-        ftl_health_write(ftl);
+        ftl_health_write(&ftl->space_floor);
     }
     ftl->wipe.phase = FTL_WIPE_NONE;
     media_end(ftl->wipe.owner, is_ok ? MEDIA_OK : MEDIA_WRITE_ERROR);
@@ -194,10 +195,11 @@ static bool step_keep(struct ftl *ftl)
 {
     struct ftl_wiping *wipe = &ftl->wipe;
     bool is_done;
-    bool any = ftl_wipe_keep_step(ftl, &is_done);
+    bool any = ftl_wipe_keep_step(&ftl->background_floor, &is_done);
 
-    if (is_done && !ftl_wipe_keeper_is_complete(ftl)) {
-        use_keeper(ftl, ftl_wipe_find_keeper(ftl, wipe->keeper + 1));
+    if (is_done && !ftl_wipe_keeper_is_complete(&ftl->background_floor)) {
+        use_keeper(ftl, ftl_wipe_find_keeper(&ftl->background_floor,
+                                             wipe->keeper + 1));
     } else if (is_done) {
         wipe->phase = FTL_WIPE_ERASES;
         wipe->next = 0;
@@ -240,7 +242,7 @@ static bool run_wipe(struct ftl *ftl)
 {
     bool has_refused;
 
-    if (__builtin_expect(ftl_power_is_failing(ftl), 0)) {
+    if (__builtin_expect(ftl_power_is_failing(&ftl->base_floor), 0)) {
         /* Only the keeper is completed.  The wipe does not end, so its owner
          * repeats it after the next start. */
         return ftl->wipe.phase != FTL_WIPE_ERASES && step_flash(ftl);
@@ -252,13 +254,13 @@ static bool run_wipe(struct ftl *ftl)
         if (ftl->state == FTL_MOUNTING || !ftl_is_quiet(ftl)) {
             return false;
         }
-        ftl_hold_drop(ftl);
+        ftl_hold_drop(&ftl->ops_floor);
         begin_wipe(ftl);
         return true;
     case FTL_WIPE_CLEARS:
     case FTL_WIPE_KEEPS:
     case FTL_WIPE_ERASES:
-        has_refused = ftl_io_refuse(ftl);
+        has_refused = ftl_io_refuse(&ftl->io_floor);
         return step_flash(ftl) || has_refused;
     case FTL_WIPE_MOUNTS:
         if (ftl->state == FTL_MOUNTING) {
@@ -279,8 +281,8 @@ bool ftl_wipe_step(struct ftl *ftl)
         return false;
     }
     any = run_wipe(ftl);
-    if (ftl->wipe.phase != before && ftl_is_traced(ftl)) {
-        ftl_trace_phase(ftl, FTL_ACTIVITY_WIPE, ftl->wipe.phase,
+    if (ftl->wipe.phase != before && ftl_is_traced(&ftl->base_floor)) {
+        ftl_trace_phase(&ftl->base_floor, FTL_ACTIVITY_WIPE, ftl->wipe.phase,
                         ftl->wipe.keeper);
     }
     return any;

@@ -22,6 +22,7 @@
 #include "storage/ftl/map/ftl_keep.h"
 #include "storage/ftl/base/ftl_layout.h"
 #include "storage/ftl/pages/pages.h"
+#include "storage/ftl/state.h"
 #include "lib/bytes.h"
 #include "tests/ftl_moves.h"
 
@@ -515,9 +516,9 @@ static void add_fault(uint8_t x, uint16_t number, uint8_t planes)
 }
 
 /* The kept memory as the start that used it has divided it. */
-static struct ftl divide_keep(void)
+static struct ftl_pages_floor divide_keep(void)
 {
-    struct ftl ftl = {
+    struct ftl_pages_floor ftl = {
         .config = {.logical_units = LOGICAL_UNITS,
                    .buffer_units = BUFFER_UNITS},
     };
@@ -527,14 +528,15 @@ static struct ftl divide_keep(void)
     ftl.layout.superblocks = BLOCKS;
     ftl.layout.row_units = PLANES;
     ftl_set_entries(&ftl);
-    (void)ftl_keep_divide(&ftl, end - ftl_keep_divide(&ftl, NULL));
+    (void)ftl_keep_divide(&ftl.map_floor,
+                          end - ftl_keep_divide(&ftl.map_floor, NULL));
     ftl.keep.generation = used_generation;
     return ftl;
 }
 
 static void change_entry(uint8_t x, const uint8_t *bytes)
 {
-    struct ftl ftl = divide_keep();
+    struct ftl_pages_floor ftl = divide_keep();
     uint16_t index = x % (BUFFER_UNITS + 1);
     struct ftl_keep_entry entry = {
         .sequence = get_le32(bytes),
@@ -552,7 +554,7 @@ static void change_entry(uint8_t x, const uint8_t *bytes)
 
 static void change_trims(uint8_t x, const uint8_t *bytes)
 {
-    struct ftl ftl = divide_keep();
+    struct ftl_pages_floor ftl = divide_keep();
 
     ftl_keep_write_trims(
         &ftl.keep,

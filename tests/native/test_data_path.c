@@ -1577,7 +1577,7 @@ static bool is_in_open_stripe(uint32_t unit)
     uint32_t entry = drive_ftl()->map[unit];
     const struct ftl_accumulator *at =
         ftl_is_place(entry)
-            ? ftl_parity_find(drive_ftl(),
+            ? ftl_parity_find(&drive_ftl()->rows_floor,
                               entry / drive_ftl()->layout.row_units)
             : NULL;
 

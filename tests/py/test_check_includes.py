@@ -83,7 +83,7 @@ def test_what_is_on_a_floor_is_not_for_another_layer(tmp_path: Path) -> None:
     ("nvmeof/target/io/copy.c", "nvmeof/target/request/request.h"),
     ("nvmeof/target/io/copy.c", "nvmeof/target/io/io.h"),
     ("storage/ftl/mount/ftl_mount.c", "storage/ftl/background/background.h"),
-    ("storage/ftl/ops/ftl_hold.c", "storage/ftl/state.h"),
+    ("storage/ftl/ftl_wipe.c", "storage/ftl/state.h"),
     ("nvmeof/target/io/copy.c", "nvmeof/target/target.h"),
     ("nvmeof/target/hooks.c", "nvmeof/target/logs/logs.h"),
     ("storage/volume/reservations.h", "nvmeof/target/base/reservation.h"),
@@ -91,6 +91,24 @@ def test_what_is_on_a_floor_is_not_for_another_layer(tmp_path: Path) -> None:
 def test_a_floor_is_for_those_above_and_for_whom_a_row_names_it(
         tmp_path: Path, path: str, header: str) -> None:
     assert complaints(tmp_path, path, header) == []
+
+
+def test_a_floor_does_not_use_the_struct_of_the_whole(tmp_path: Path) -> None:
+    path = tmp_path / "storage/ftl/ops/ftl_hold.c"
+    path.parent.mkdir(parents=True)
+    path.write_text("struct ftl_ops *one;\nvoid f(const struct ftl *ftl);\n")
+    assert check_includes.complaints(tmp_path) == [
+        "storage/ftl/ops/ftl_hold.c:2: a floor's functions take that floor's struct "
+        "(ops_floor.h), not what storage/ftl/state.h has"]
+    path.write_text('#include "storage/ftl/state.h"\n')
+    assert len(check_includes.complaints(tmp_path)) == 1
+
+
+def test_who_passes_the_whole_on_may_name_it(tmp_path: Path) -> None:
+    for name in (*check_includes.PASSES_WHOLE, "storage/ftl/ftl.h"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("void f(struct ftl *ftl);\n")
+    assert check_includes.complaints(tmp_path) == []
 
 
 def test_other_layers_do_not_include_what_is_on_a_floor(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@
 #include "storage/ftl/map/ftl_keep.h"
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/pages/pages.h"
+#include "storage/ftl/rows/rows.h"
 
 #include <string.h>
 
@@ -46,7 +47,7 @@
 /* ---- The start. */
 
 /* Begin to describe an empty buffer. */
-static void make_empty(struct ftl *ftl)
+static void make_empty(struct ftl_background_floor *ftl)
 {
     size_t entries =
         (ftl->config.buffer_units + 1u) * sizeof(struct ftl_keep_entry);
@@ -60,10 +61,11 @@ static void make_empty(struct ftl *ftl)
     ftl->keep.phase = FTL_KEEP_EMPTIES;
 }
 
-uint32_t ftl_keep_empty(struct ftl *ftl, uint32_t items)
+uint32_t ftl_keep_empty(struct ftl_background_floor *ftl, uint32_t items)
 {
     struct ftl_keep *keep = &ftl->keep;
-    uint32_t first = keep->next_word, words = ftl_keep_trim_words(ftl);
+    uint32_t first = keep->next_word,
+             words = ftl_keep_trim_words(&ftl->map_floor);
     uint32_t end = first + MIN(words - first, items);
 
     if (keep->phase != FTL_KEEP_EMPTIES) {
@@ -83,7 +85,7 @@ uint32_t ftl_keep_empty(struct ftl *ftl, uint32_t items)
 /* Set all lost words of the description to zero, because a hart that reads a
  * lost word cannot continue.  The check words show afterwards which entries are
  * damaged. */
-static void clear_lost_words(const struct ftl *ftl)
+static void clear_lost_words(const struct ftl_background_floor *ftl)
 {
     const uint8_t *start = (const uint8_t *)ftl->keep.entries[0];
     const uint8_t *end = ftl->keep.heads + FTL_KEEP_HEADS_LEN;
@@ -94,7 +96,7 @@ static void clear_lost_words(const struct ftl *ftl)
     }
 }
 
-void ftl_keep_start(struct ftl *ftl)
+void ftl_keep_start(struct ftl_background_floor *ftl)
 {
     struct ftl_keep *keep = &ftl->keep;
 
@@ -107,7 +109,8 @@ void ftl_keep_start(struct ftl *ftl)
         keep->phase = FTL_KEEP_ENTRIES;
         for (unsigned int i = 0; i < FTL_LOST_WORDS; i++) {
             if (ftl->config.lost_words[i] != NULL) {
-                (void)ftl_note_lost_word(ftl, ftl->config.lost_words[i]);
+                (void)ftl_damage_note_lost(&ftl->rows_floor,
+                                           ftl->config.lost_words[i]);
             }
         }
     } else {
@@ -118,14 +121,14 @@ void ftl_keep_start(struct ftl *ftl)
 
 /* ---- Adoption. */
 
-static bool is_trimmed(struct ftl *ftl, uint32_t unit)
+static bool is_trimmed(struct ftl_background_floor *ftl, uint32_t unit)
 {
     return (ftl_keep_repair_trims(ftl, unit / FTL_KEEP_TRIM_BITS) &
             BIT(unit % FTL_KEEP_TRIM_BITS)) != 0;
 }
 
 /* Clear what must not be adopted, and find the newest sequence number. */
-static void check_entries(struct ftl *ftl)
+static void check_entries(struct ftl_background_floor *ftl)
 {
     for (uint16_t i = 0; i <= ftl->config.buffer_units; i++) {
         const struct ftl_keep_entry *entry = &ftl->keep.entries[0][i];
@@ -143,7 +146,7 @@ static void check_entries(struct ftl *ftl)
 
 /* @return the first buffer of a slot that no entry describes, or the number of
  *         slots if entries describe all of them */
-static uint16_t find_unused_buffer(const struct ftl *ftl)
+static uint16_t find_unused_buffer(const struct ftl_background_floor *ftl)
 {
     uint16_t buffer = 0;
 
@@ -156,7 +159,7 @@ static uint16_t find_unused_buffer(const struct ftl *ftl)
 
 /* Clear the older one of two entries of the same unit.
  * @return whether there are two such entries */
-static bool clear_older_entry(struct ftl *ftl)
+static bool clear_older_entry(struct ftl_background_floor *ftl)
 {
     const struct ftl_keep_entry *entries = ftl->keep.entries[0];
 
@@ -183,7 +186,7 @@ static bool clear_older_entry(struct ftl *ftl)
  * two entries is cleared now.  If no two entries have the same unit, the memory
  * is damaged, and the entry of the last buffer is dropped.
  */
-static void place_spare(struct ftl *ftl)
+static void place_spare(struct ftl_background_floor *ftl)
 {
     uint16_t last = ftl->config.buffer_units;
     uint16_t unused = find_unused_buffer(ftl);
@@ -205,7 +208,8 @@ static void place_spare(struct ftl *ftl)
 }
 
 /* Another slot has contents of the same unit already: keep the newer ones. */
-static void resolve_two(struct ftl *ftl, uint16_t index, uint16_t other)
+static void resolve_two(struct ftl_background_floor *ftl, uint16_t index,
+                        uint16_t other)
 {
     struct ftl_slot *slot = &ftl->buffer.slots[index];
     struct ftl_slot *first = &ftl->buffer.slots[other];
@@ -221,7 +225,7 @@ static void resolve_two(struct ftl *ftl, uint16_t index, uint16_t other)
 }
 
 /* Put the contents of an entry into the slot that has the entry's buffer. */
-static void adopt_slot(struct ftl *ftl, uint16_t index)
+static void adopt_slot(struct ftl_background_floor *ftl, uint16_t index)
 {
     uint16_t buffer = ftl->buffer.slots[index].buffer;
     const struct ftl_keep_entry *entry = &ftl->keep.entries[0][buffer];
@@ -243,11 +247,11 @@ static void adopt_slot(struct ftl *ftl, uint16_t index)
         .old_place = at,
         .marks = marks,
     };
-    ftl_slot_await(ftl, index);
+    ftl_slot_await(&ftl->map_floor, index);
     ftl->adopted.units++;
 }
 
-static void adopt_entries(struct ftl *ftl)
+static void adopt_entries(struct ftl_background_floor *ftl)
 {
     check_entries(ftl);
     place_spare(ftl);
@@ -259,7 +263,8 @@ static void adopt_entries(struct ftl *ftl)
 }
 
 /* @return false when a unit has to wait until trim pages are on flash */
-static bool adopt_trims_of_word(struct ftl *ftl, uint32_t number)
+static bool adopt_trims_of_word(struct ftl_background_floor *ftl,
+                                uint32_t number)
 {
     uint32_t first = number * FTL_KEEP_TRIM_BITS;
 
@@ -268,7 +273,7 @@ static bool adopt_trims_of_word(struct ftl *ftl, uint32_t number)
         uint32_t unit = first + (uint32_t)__builtin_ctz(bits);
 
         if (unit < ftl->config.logical_units && ftl->map[unit] != FTL_NOWHERE) {
-            if (!ftl_trim_unit(ftl, unit)) {
+            if (!ftl_trim_unit(&ftl->pages_floor, unit)) {
                 return false;
             }
             ftl->adopted.trims++;
@@ -277,11 +282,11 @@ static bool adopt_trims_of_word(struct ftl *ftl, uint32_t number)
     return true;
 }
 
-bool ftl_keep_step(struct ftl *ftl)
+bool ftl_keep_step(struct ftl_background_floor *ftl)
 {
     struct ftl_keep *keep = &ftl->keep;
     uint32_t before = keep->next_word;
-    uint32_t words = ftl_keep_trim_words(ftl);
+    uint32_t words = ftl_keep_trim_words(&ftl->map_floor);
 
     if (keep->phase == FTL_KEEP_IN_USE) {
         return false;
@@ -307,12 +312,7 @@ bool ftl_keep_step(struct ftl *ftl)
     return true;
 }
 
-bool ftl_is_adopting(const struct ftl *ftl)
+bool ftl_keep_is_adopting(const struct ftl_background_floor *ftl)
 {
     return ftl->keep.phase != FTL_KEEP_IN_USE;
-}
-
-const struct ftl_adopted *ftl_adopted(const struct ftl *ftl)
-{
-    return &ftl->adopted;
 }

@@ -15,7 +15,8 @@
 #include "storage/ftl/pages/pages.h"
 #include "storage/ftl/space/space.h"
 
-void ftl_capacity_take_page(struct ftl *ftl, const uint8_t *meta)
+void ftl_capacity_take_page(struct ftl_background_floor *ftl,
+                            const uint8_t *meta)
 {
     uint32_t units;
 
@@ -25,7 +26,7 @@ void ftl_capacity_take_page(struct ftl *ftl, const uint8_t *meta)
     }
 }
 
-void ftl_capacity_decide(struct ftl *ftl)
+void ftl_capacity_decide(struct ftl_background_floor *ftl)
 {
     if (ftl->config.is_capacity_estimated) {
         ftl->config.is_capacity_estimated = false;
@@ -35,7 +36,8 @@ void ftl_capacity_decide(struct ftl *ftl)
 
 /* The blocks that hosts wrote are there, but where the map says that a page is,
  * there may be other contents. */
-static void refuse_other_capacity(struct ftl *ftl, uint32_t units)
+static void refuse_other_capacity(struct ftl_background_floor *ftl,
+                                  uint32_t units)
 {
     if (units != ftl->config.logical_units) {
         ftl->mount.is_other_capacity = true;
@@ -43,7 +45,7 @@ static void refuse_other_capacity(struct ftl *ftl, uint32_t units)
     }
 }
 
-void ftl_capacity_take(struct ftl *ftl, uint32_t units)
+void ftl_capacity_take(struct ftl_background_floor *ftl, uint32_t units)
 {
     if (units == 0) {
         return;
@@ -65,34 +67,35 @@ void ftl_capacity_take(struct ftl *ftl, uint32_t units)
 
 /* The end of the write buffer's memory must not move, because the earlier start
  * has left the head there.  No slot is in use yet. */
-void ftl_capacity_change(struct ftl *ftl)
+void ftl_capacity_change(struct ftl_background_floor *ftl)
 {
-    uint8_t *end = (uint8_t *)ftl->config.keep + ftl_keep_divide(ftl, NULL);
+    uint8_t *end =
+        (uint8_t *)ftl->config.keep + ftl_keep_divide(&ftl->map_floor, NULL);
 
     if (ftl->mount.capacity == 0) {
         return;
     }
     ftl->config.logical_units = ftl->mount.capacity;
     ftl->mount.capacity = 0;
-    ftl_set_entries(ftl);
-    ftl_init_slots(ftl);
-    ftl->config.keep = end - ftl_keep_divide(ftl, NULL);
-    (void)ftl_keep_divide(ftl, ftl->config.keep);
+    ftl_set_entries(&ftl->pages_floor);
+    ftl_init_slots(&ftl->pages_floor);
+    ftl->config.keep = end - ftl_keep_divide(&ftl->map_floor, NULL);
+    (void)ftl_keep_divide(&ftl->map_floor, ftl->config.keep);
     ftl_capacity_decide(ftl);
 }
 
-void ftl_capacity_record(struct ftl *ftl)
+void ftl_capacity_record(struct ftl_background_floor *ftl)
 {
     if (ftl->config.records_capacity && !ftl->mount.has_capacity) {
         ftl->mount.has_capacity = true;
         ftl->records_capacity = true;
-        ftl_health_write(ftl);
+        ftl_health_write(&ftl->space_floor);
     }
 }
 
 /* The page is needed after a die has died, so it must survive the loss of the
  * die that holds it: complete its stripe. */
-bool ftl_capacity_step(struct ftl *ftl)
+bool ftl_capacity_step(struct ftl_background_floor *ftl)
 {
     if (!ftl->records_capacity || ftl->health_changes != 0 ||
         ftl->buffer.dirty[FTL_POOL_TRIM].count != 0) {
@@ -100,17 +103,17 @@ bool ftl_capacity_step(struct ftl *ftl)
     }
     ftl->records_capacity = false;
     if (ftl->layout.has_parity) {
-        ftl_complete_stripes(ftl);
+        ftl_superblock_end_all(&ftl->space_floor);
     }
     return true;
 }
 
-uint32_t ftl_capacity(const struct ftl *ftl)
+uint32_t ftl_capacity_units(const struct ftl_background_floor *ftl)
 {
     return ftl->config.logical_units;
 }
 
-bool ftl_capacity_is_known(const struct ftl *ftl)
+bool ftl_capacity_is_final(const struct ftl_background_floor *ftl)
 {
     return !ftl->config.is_capacity_estimated || ftl->state != FTL_MOUNTING;
 }

@@ -29,11 +29,12 @@
 #include "storage/ftl/space/space.h"
 
 /* The only writer of the checkpoint's state. */
-static void enter_state(struct ftl *ftl, enum ftl_checkpoint_state next)
+static void enter_state(struct ftl_background_floor *ftl,
+                        enum ftl_checkpoint_state next)
 {
     ftl->checkpoint.state = (uint8_t)next;
-    if (ftl_is_traced(ftl)) {
-        ftl_trace_phase(ftl, FTL_ACTIVITY_CHECKPOINT, next,
+    if (ftl_is_traced(&ftl->base_floor)) {
+        ftl_trace_phase(&ftl->base_floor, FTL_ACTIVITY_CHECKPOINT, next,
                         ftl->checkpoint.next);
     }
 }
@@ -43,8 +44,8 @@ uint32_t ftl_checkpoint_rows(const struct ftl_layout *layout)
     return MIN((uint32_t)layout->geometry.dies, (uint32_t)FTL_CHECKPOINT_ROWS);
 }
 
-uint8_t *ftl_checkpoint_row_data(const struct ftl *ftl, uint32_t slot,
-                                 uint32_t unit)
+uint8_t *ftl_checkpoint_row_data(const struct ftl_background_floor *ftl,
+                                 uint32_t slot, uint32_t unit)
 {
     return ftl->checkpoint.data +
            ((size_t)slot * ftl->layout.row_units + unit) * FTL_UNIT_DATA;
@@ -53,8 +54,9 @@ uint8_t *ftl_checkpoint_row_data(const struct ftl *ftl, uint32_t slot,
 /* Fill in a unit of a row: the next piece, or padding.  The padding can be
  * parsed, so that each die shows in its first wordline that it holds a
  * checkpoint. */
-static void add_piece(struct ftl *ftl, struct ftl_request *request,
-                      uint32_t index, uint32_t slot)
+static void add_piece(struct ftl_background_floor *ftl,
+                      struct ftl_request *request, uint32_t index,
+                      uint32_t slot)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
     uint8_t *system = request->system[request->flash.num_units];
@@ -81,25 +83,26 @@ static void add_piece(struct ftl *ftl, struct ftl_request *request,
 }
 
 /* Fill in a unit of a row with parity. */
-static void add_parity(struct ftl *ftl, struct ftl_request *request,
-                       uint32_t index)
+static void add_parity(struct ftl_background_floor *ftl,
+                       struct ftl_request *request, uint32_t index)
 {
     struct ftl_flash_unit unit = {
         .system = request->system[request->flash.num_units]};
 
-    ftl_parity_fill(ftl, ftl->checkpoint.writer.accumulator, index, &unit);
+    ftl_parity_fill(&ftl->rows_floor, ftl->checkpoint.writer.accumulator, index,
+                    &unit);
     ftl_request_add(&ftl->layout, request,
                     request->row * ftl->layout.row_units + index, &unit);
 }
 
 /* Fill in a row with pieces and parity, and program it. */
-static void send_row(struct ftl *ftl, struct ftl_request *request,
-                     uint32_t slot, uint8_t planes)
+static void send_row(struct ftl_background_floor *ftl,
+                     struct ftl_request *request, uint32_t slot, uint8_t planes)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
     request->flash.kind = FTL_FLASH_PROGRAM;
-    request->parity_planes = ftl_parity_planes(ftl, request->row);
+    request->parity_planes = ftl_parity_planes(&ftl->rows_floor, request->row);
     for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
         struct ftl_flash_unit unit;
 
@@ -111,14 +114,15 @@ static void send_row(struct ftl *ftl, struct ftl_request *request,
         }
     }
     if (checkpoint->writer.accumulator != NULL) {
-        ftl_parity_add_row(ftl, checkpoint->writer.accumulator, request);
+        ftl_parity_add_row(&ftl->rows_floor, checkpoint->writer.accumulator,
+                           request);
     }
     checkpoint->requests++;
     ftl_request_send(&ftl->ops, request);
 }
 
 /* Program the next row, if it has planes. */
-static void program_row(struct ftl *ftl, uint32_t slot)
+static void program_row(struct ftl_background_floor *ftl, uint32_t slot)
 {
     struct ftl_stream *writer = &ftl->checkpoint.writer;
     struct ftl_request *request =
@@ -126,9 +130,11 @@ static void program_row(struct ftl *ftl, uint32_t slot)
     uint8_t planes;
 
     ASSERT(request != NULL);
-    request->row = ftl_parity_row(ftl, writer->superblock, writer->next_row);
+    request->row =
+        ftl_parity_row(&ftl->rows_floor, writer->superblock, writer->next_row);
     ftl_layout_row(&ftl->layout, request->row, &request->flash);
-    planes = ftl_good_planes(ftl, request->flash.block, request->flash.die);
+    planes = ftl_good_planes(&ftl->space_floor, request->flash.block,
+                             request->flash.die);
     if (planes == 0) {
         ftl_request_free(&ftl->ops, request);
     } else {
@@ -136,11 +142,12 @@ static void program_row(struct ftl *ftl, uint32_t slot)
     }
     writer->next_row++;
     if (writer->next_row % ftl->layout.geometry.dies == 0) {
-        ftl_parity_close(ftl, writer);
+        ftl_parity_close(&ftl->rows_floor, writer);
     }
 }
 
-bool ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_checkpoint_row_done(struct ftl_background_floor *ftl,
+                             struct ftl_request *request,
                              enum ftl_flash_status status)
 {
     const struct ftl_flash_op *flash = &request->flash;
@@ -148,25 +155,25 @@ bool ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
     ftl->checkpoint.requests--;
     /* If the row has failed, all of the checkpoint is erased, so its parity
      * need not be corrected. */
-    ftl_parity_row_done(ftl, request, FTL_FLASH_OK);
+    ftl_parity_row_done(&ftl->rows_floor, request, FTL_FLASH_OK);
     if (status != FTL_FLASH_OK) {
         ftl->checkpoint.has_failed = true;
         ftl->counters.program_errors++;
     }
     if (status == FTL_FLASH_ERROR || ftl_hold_can_repeat(status)) {
-        ftl_hold_note_round(ftl);
+        ftl_hold_note_round(&ftl->ops_floor);
     }
     if (status == FTL_FLASH_FAILED) {
-        ftl_health_note_failure(ftl, flash->block, flash->die,
+        ftl_health_note_failure(&ftl->space_floor, flash->block, flash->die,
                                 request->failed_planes);
     } else if (status == FTL_FLASH_DEAD) {
-        ftl_dies_note_dead(ftl, flash->die);
+        ftl_dies_note_dead(&ftl->space_floor, flash->die);
     }
     return false;
 }
 
 /* Whether all pieces have been programmed, and the last stripe is complete. */
-static bool is_complete(const struct ftl *ftl)
+static bool is_complete(const struct ftl_background_floor *ftl)
 {
     return ftl->checkpoint.pieces == ftl_checkpoint_pieces(ftl) &&
            ftl->checkpoint.writer.accumulator == NULL;
@@ -175,14 +182,14 @@ static bool is_complete(const struct ftl *ftl)
 /* Whether a row beyond those of a round may be programmed: it holds only
  * padding, which needs no memory.  It takes a request that reads of hosts might
  * use, and leaves those that they leave to programs. */
-static bool may_pad(const struct ftl *ftl)
+static bool may_pad(const struct ftl_background_floor *ftl)
 {
     return ftl->checkpoint.pieces == ftl_checkpoint_pieces(ftl) &&
            ftl->ops.free_requests.count > ftl->ops.kept_requests;
 }
 
 /* Program some rows, and then all that complete the last stripe. */
-static void program_rows(struct ftl *ftl, uint32_t rows)
+static void program_rows(struct ftl_background_floor *ftl, uint32_t rows)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
@@ -192,7 +199,7 @@ static void program_rows(struct ftl *ftl, uint32_t rows)
             checkpoint->has_failed = i == 0;
             return;
         }
-        if (!ftl_parity_open(ftl, &checkpoint->writer)) {
+        if (!ftl_parity_open(&ftl->rows_floor, &checkpoint->writer)) {
             /* The parity of the stripe before is still being programmed. */
             ASSERT(i != 0);
             return;
@@ -202,7 +209,7 @@ static void program_rows(struct ftl *ftl, uint32_t rows)
 }
 
 /* Go on writing: a few rows at a time, and all the padding at the end. */
-static bool step_write(struct ftl *ftl)
+static bool step_write(struct ftl_background_floor *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
     uint32_t rows =
@@ -225,17 +232,18 @@ static bool step_write(struct ftl *ftl)
     ftl->num_opened = 0;
     enter_state(ftl, FTL_CHECKPOINT_IDLE);
     if (checkpoint->next != FTL_NOWHERE) {
-        ftl_superblock_erase(ftl, checkpoint->next, FTL_CAUSE_CHECKPOINT);
+        ftl_superblock_erase(&ftl->space_floor, checkpoint->next,
+                             FTL_CAUSE_CHECKPOINT);
         enter_state(ftl, FTL_CHECKPOINT_ERASING);
     }
     return true;
 }
 
-static bool step_erase(struct ftl *ftl)
+static bool step_erase(struct ftl_background_floor *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
-    if (!ftl_superblock_erase_step(ftl, checkpoint->next)) {
+    if (!ftl_superblock_erase_step(&ftl->space_floor, checkpoint->next)) {
         return false;
     }
     checkpoint->next = FTL_NOWHERE;
@@ -244,14 +252,14 @@ static bool step_erase(struct ftl *ftl)
     return true;
 }
 
-static bool has_space(const struct ftl *ftl)
+static bool has_space(const struct ftl_background_floor *ftl)
 {
     return ftl->free_superblocks > FTL_HOST_LEAVES_FREE + ftl->more_free &&
            !ftl->is_read_only;
 }
 
 /* Whether a victim of garbage collection is being erased. */
-static bool is_victim_erased(const struct ftl *ftl)
+static bool is_victim_erased(const struct ftl_background_floor *ftl)
 {
     uint32_t victim = ftl->collection.victim;
 
@@ -261,11 +269,11 @@ static bool is_victim_erased(const struct ftl *ftl)
 
 /* Close the superblocks of both streams when their stripes are complete.
  * @return whether both are closed */
-static bool close_streams(struct ftl *ftl)
+static bool close_streams(struct ftl_background_floor *ftl)
 {
     bool all = true;
 
-    ftl_complete_stripes(ftl);
+    ftl_superblock_end_all(&ftl->space_floor);
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
         const struct ftl_stream *stream = &ftl->streams[i];
 
@@ -273,7 +281,7 @@ static bool close_streams(struct ftl *ftl)
             continue;
         }
         if (stream->next_row == ftl->layout.superblock_rows) {
-            ftl_stream_close(ftl, (enum ftl_stream_id)i);
+            ftl_stream_close(&ftl->rows_floor, (enum ftl_stream_id)i);
         } else {
             all = false;
         }
@@ -282,11 +290,11 @@ static bool close_streams(struct ftl *ftl)
 }
 
 /* Wait until no row is in flight and all trims are durable. */
-static bool step_drain(struct ftl *ftl)
+static bool step_drain(struct ftl_background_floor *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
-    if (!has_space(ftl) || ftl_is_held(ftl)) {
+    if (!has_space(ftl) || ftl_is_held(&ftl->ops_floor)) {
         enter_state(ftl, FTL_CHECKPOINT_IDLE);
         checkpoint->is_last = false;
         return true;
@@ -307,7 +315,7 @@ static bool step_drain(struct ftl *ftl)
                            ftl->buffer.dirty[FTL_POOL_HOST].count == 0 &&
                            (ftl->config.boot != 0 || ftl->power.has_proof);
     checkpoint->is_last = false;
-    checkpoint->next = ftl_superblock_take(ftl);
+    checkpoint->next = ftl_superblock_take(&ftl->space_floor);
     checkpoint->row = ftl->next_row_number++;
     checkpoint->writer = (struct ftl_stream){.superblock = checkpoint->next};
     checkpoint->pieces = 0;
@@ -316,18 +324,18 @@ static bool step_drain(struct ftl *ftl)
     return true;
 }
 
-static bool is_due(const struct ftl *ftl)
+static bool is_due(const struct ftl_background_floor *ftl)
 {
     const struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
     return ftl->config.checkpoint_superblocks != 0 && has_space(ftl) &&
-           !ftl_is_adopting(ftl) && ftl->hold.failed_rounds == 0 &&
+           !ftl_keep_is_adopting(ftl) && ftl->hold.failed_rounds == 0 &&
            ftl->hold.held.count == 0 &&
            (checkpoint->is_last ||
             ftl->num_opened >= ftl->config.checkpoint_superblocks);
 }
 
-bool ftl_checkpoint_step(struct ftl *ftl)
+bool ftl_checkpoint_step(struct ftl_background_floor *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
@@ -350,13 +358,13 @@ bool ftl_checkpoint_step(struct ftl *ftl)
     return false;
 }
 
-bool ftl_checkpoint_holds_collection(const struct ftl *ftl)
+bool ftl_checkpoint_holds_collection(const struct ftl_background_floor *ftl)
 {
     return ftl->checkpoint.is_stopped && !is_victim_erased(ftl);
 }
 
 /* Whether a stream is to complete its stripe. */
-static bool is_stream_ending(const struct ftl *ftl)
+static bool is_stream_ending(const struct ftl_background_floor *ftl)
 {
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
         if (ftl->streams[i].superblock != FTL_NOWHERE &&
@@ -367,7 +375,7 @@ static bool is_stream_ending(const struct ftl *ftl)
     return false;
 }
 
-bool ftl_checkpoint_holds_rows(const struct ftl *ftl)
+bool ftl_checkpoint_holds_rows(const struct ftl_background_floor *ftl)
 {
     return ftl->checkpoint.state == FTL_CHECKPOINT_WRITING ||
            (ftl->checkpoint.state == FTL_CHECKPOINT_DRAINING &&
@@ -382,7 +390,7 @@ bool ftl_checkpoint_holds_rows(const struct ftl *ftl)
  * makes such units, so those that were looked at need not be looked at again.
  * @param is_known  cleared when this needs more steps
  */
-static bool is_still_needed(struct ftl *ftl, bool *is_known)
+static bool is_still_needed(struct ftl_background_floor *ftl, bool *is_known)
 {
     uint32_t *i = &ftl->checkpoint.needed_from;
     uint32_t end =
@@ -400,7 +408,7 @@ static bool is_still_needed(struct ftl *ftl, bool *is_known)
     return !*is_known;
 }
 
-bool ftl_checkpoint_give_up(struct ftl *ftl)
+bool ftl_checkpoint_give_up(struct ftl_background_floor *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
     bool is_known = true;
@@ -423,24 +431,25 @@ bool ftl_checkpoint_give_up(struct ftl *ftl)
     checkpoint->superblock = FTL_NOWHERE;
     ftl->num_opened = 0;
     enter_state(ftl, FTL_CHECKPOINT_ERASING);
-    ftl_superblock_erase(ftl, checkpoint->next, FTL_CAUSE_CHECKPOINT);
+    ftl_superblock_erase(&ftl->space_floor, checkpoint->next,
+                         FTL_CAUSE_CHECKPOINT);
     return true;
 }
 
-void ftl_stop(struct ftl *ftl)
+void ftl_checkpoint_stop(struct ftl_background_floor *ftl)
 {
     ftl->checkpoint.is_last = ftl->state == FTL_READY;
     ftl->checkpoint.is_stopped = ftl->checkpoint.is_last;
     ftl->has_work = true;
 }
 
-bool ftl_makes_space(const struct ftl *ftl)
+bool ftl_checkpoint_makes_space(const struct ftl_background_floor *ftl)
 {
     return ftl->state == FTL_READY && ftl->config.checkpoint_superblocks != 0 &&
            !ftl->is_read_only && !has_space(ftl) && ftl_collect_has_victim(ftl);
 }
 
-bool ftl_is_stopped(const struct ftl *ftl)
+bool ftl_checkpoint_is_stopped(const struct ftl_background_floor *ftl)
 {
     return !ftl->checkpoint.is_last &&
            ftl->checkpoint.state == FTL_CHECKPOINT_IDLE;

@@ -62,7 +62,7 @@ struct pieces {
     uint32_t all;
 };
 
-static struct pieces find_pieces(const struct ftl *ftl)
+static struct pieces find_pieces(const struct ftl_background_floor *ftl)
 {
     struct pieces at = {.table = 1};
 
@@ -72,12 +72,12 @@ static struct pieces find_pieces(const struct ftl *ftl)
     return at;
 }
 
-uint32_t ftl_checkpoint_pieces(const struct ftl *ftl)
+uint32_t ftl_checkpoint_pieces(const struct ftl_background_floor *ftl)
 {
     return find_pieces(ftl).all;
 }
 
-static void emit_header(const struct ftl *ftl, uint8_t *to)
+static void emit_header(const struct ftl_background_floor *ftl, uint8_t *to)
 {
     put_le64(to + HEADER_MAGIC, MAGIC);
     put_le64(to + HEADER_ROW, ftl->checkpoint.row);
@@ -86,12 +86,13 @@ static void emit_header(const struct ftl *ftl, uint8_t *to)
     put_le32(to + HEADER_SUPERBLOCKS, ftl->layout.superblocks);
     put_le32(to + HEADER_DIES, ftl->layout.geometry.dies);
     put_le32(to + HEADER_UNITS, ftl->config.logical_units);
-    put_le32(to + HEADER_FLAGS,
-             (ftl_health_is_read_only(ftl) ? FLAG_READ_ONLY : 0u) |
-                 (ftl->has_marks ? FLAG_HAS_MARKS : 0u) |
-                 (ftl->checkpoint.is_final ? FLAG_FINAL : 0u));
-    put_le32(to + HEADER_START, ftl_marker_start(ftl));
-    ftl_dead_emit(ftl, to + HEADER_DEAD);
+    put_le32(
+        to + HEADER_FLAGS,
+        (ftl_health_is_read_only(&ftl->space_floor) ? FLAG_READ_ONLY : 0u) |
+            (ftl->has_marks ? FLAG_HAS_MARKS : 0u) |
+            (ftl->checkpoint.is_final ? FLAG_FINAL : 0u));
+    put_le32(to + HEADER_START, ftl_marker_start(&ftl->rows_floor));
+    ftl_dead_emit(&ftl->pages_floor, to + HEADER_DEAD);
     ftl_scrub_emit(&ftl->scrub, to + HEADER_SCRUB);
 }
 
@@ -106,15 +107,16 @@ static bool is_header(const struct ftl_layout *layout, const uint8_t *from,
 }
 
 /* Whether the checkpoint is of a medium with this capacity. */
-static bool is_header_good(const struct ftl *ftl, const uint8_t *from,
-                           uint64_t row)
+static bool is_header_good(const struct ftl_background_floor *ftl,
+                           const uint8_t *from, uint64_t row)
 {
     return is_header(&ftl->layout, from, row) &&
            get_le32(from + HEADER_PIECES) == find_pieces(ftl).all &&
            get_le32(from + HEADER_ENTRIES) == ftl->entries;
 }
 
-uint32_t ftl_checkpoint_place(const struct ftl *ftl, uint32_t entry)
+uint32_t ftl_checkpoint_place(const struct ftl_background_floor *ftl,
+                              uint32_t entry)
 {
     return ftl_is_in_slot(entry) ? ftl->buffer.slots[(uint16_t)entry].old_place
                                  : entry;
@@ -144,7 +146,8 @@ static bool emit_group(const uint32_t map[GROUP], uint8_t *to)
     return true;
 }
 
-static void emit_map(const struct ftl *ftl, uint32_t piece, uint8_t *to)
+static void emit_map(const struct ftl_background_floor *ftl, uint32_t piece,
+                     uint8_t *to)
 {
     uint32_t first = piece * PIECE_ENTRIES;
     uint32_t count = MIN((uint32_t)PIECE_ENTRIES, ftl->entries - first);
@@ -166,7 +169,8 @@ static void emit_map(const struct ftl *ftl, uint32_t piece, uint8_t *to)
            FTL_UNIT_DATA - (size_t)count * ENTRY_LEN);
 }
 
-static void emit_table(const struct ftl *ftl, uint32_t piece, uint8_t *to)
+static void emit_table(const struct ftl_background_floor *ftl, uint32_t piece,
+                       uint8_t *to)
 {
     uint32_t first = piece * FTL_UNIT_DATA;
     uint32_t count =
@@ -182,8 +186,8 @@ static void emit_table(const struct ftl *ftl, uint32_t piece, uint8_t *to)
     }
 }
 
-void ftl_checkpoint_emit_piece(const struct ftl *ftl, uint32_t piece,
-                               uint8_t *to)
+void ftl_checkpoint_emit_piece(const struct ftl_background_floor *ftl,
+                               uint32_t piece, uint8_t *to)
 {
     struct pieces at = find_pieces(ftl);
 
@@ -218,7 +222,7 @@ bool ftl_checkpoint_moves_soon(const struct ftl_checkpoint *checkpoint,
     return (checkpoint->table[superblock] & TABLE_MOVES_SOON) != 0;
 }
 
-void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,
+void ftl_checkpoint_take_piece(struct ftl_background_floor *ftl, uint32_t piece,
                                const uint8_t *from)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
@@ -246,7 +250,7 @@ void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,
     } else {
         if (is_header(&ftl->layout, from, checkpoint->row)) {
             ftl_capacity_take(ftl, get_le32(from + HEADER_UNITS));
-            ftl_dead_take(ftl, from + HEADER_DEAD);
+            ftl_dead_take(&ftl->pages_floor, from + HEADER_DEAD);
             ftl_scrub_take(&ftl->scrub, from + HEADER_SCRUB);
         }
         checkpoint->is_header_good = is_header_good(ftl, from, checkpoint->row);

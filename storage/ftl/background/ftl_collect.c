@@ -32,7 +32,8 @@ enum { COPIES_AGAIN_MAX = 4 };
  * when it is closed.  Their units are not valid yet, and they would be
  * programmed into blocks that are about to be erased.
  */
-static bool is_candidate(const struct ftl *ftl, uint32_t superblock)
+static bool is_candidate(const struct ftl_background_floor *ftl,
+                         uint32_t superblock)
 {
     const struct ftl_superblock *at = &ftl->superblocks[superblock];
 
@@ -51,7 +52,7 @@ static bool is_due(const struct ftl_superblock *superblock,
             (superblock->valid == 0 && !superblock->has_normal_row));
 }
 
-bool ftl_collect_is_due(const struct ftl *ftl)
+bool ftl_collect_is_due(const struct ftl_background_floor *ftl)
 {
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         if (is_due(&ftl->superblocks[i],
@@ -63,7 +64,8 @@ bool ftl_collect_is_due(const struct ftl *ftl)
 }
 
 /* Whether moving its units and then erasing it gives enough space. */
-static bool is_worthwhile(const struct ftl *ftl, uint32_t superblock)
+static bool is_worthwhile(const struct ftl_background_floor *ftl,
+                          uint32_t superblock)
 {
     const struct ftl_superblock *at = &ftl->superblocks[superblock];
     uint32_t row = at->capacity / ftl->layout.superblock_rows;
@@ -71,7 +73,7 @@ static bool is_worthwhile(const struct ftl *ftl, uint32_t superblock)
     return at->valid + FTL_RESERVE_ROWS * row <= at->capacity;
 }
 
-static struct ftl_victim describe_victim(const struct ftl *ftl,
+static struct ftl_victim describe_victim(const struct ftl_background_floor *ftl,
                                          uint32_t superblock)
 {
     const struct ftl_superblock *at = &ftl->superblocks[superblock];
@@ -85,8 +87,8 @@ static struct ftl_victim describe_victim(const struct ftl *ftl,
 
 /* Whether one superblock is a better victim than another one.  During the
  * mount, and among superblocks of which one is empty, the emptier one is. */
-static bool is_better_victim(const struct ftl *ftl, uint32_t one,
-                             uint32_t other)
+static bool is_better_victim(const struct ftl_background_floor *ftl,
+                             uint32_t one, uint32_t other)
 {
     const struct ftl_victim a = describe_victim(ftl, one);
     const struct ftl_victim b = describe_victim(ftl, other);
@@ -98,7 +100,7 @@ static bool is_better_victim(const struct ftl *ftl, uint32_t one,
 }
 
 /* @return FTL_NOWHERE when none would give any space */
-static uint32_t choose_victim(const struct ftl *ftl)
+static uint32_t choose_victim(const struct ftl_background_floor *ftl)
 {
     bool is_mounting = ftl->state == FTL_MOUNTING;
     uint32_t best = FTL_NOWHERE;
@@ -115,17 +117,17 @@ static uint32_t choose_victim(const struct ftl *ftl)
     return best;
 }
 
-void ftl_collect_rest_of_suspects(struct ftl *ftl)
+void ftl_collect_rest_of_suspects(struct ftl_background_floor *ftl)
 {
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         if (ftl->superblocks[i].is_suspect) {
-            ftl_due_move_soon(ftl, i, FTL_CAUSE_MOUNT);
+            ftl_due_move_soon(&ftl->space_floor, i, FTL_CAUSE_MOUNT);
         }
     }
 }
 
 /* @return the emptiest superblock that moves soon, or FTL_NOWHERE */
-static uint32_t choose_due_victim(const struct ftl *ftl)
+static uint32_t choose_due_victim(const struct ftl_background_floor *ftl)
 {
     uint32_t best = FTL_NOWHERE;
 
@@ -147,13 +149,14 @@ static uint32_t choose_due_victim(const struct ftl *ftl)
  * may hold the cause of an error are erased only for space: a fault that
  * makes programs fail again and again must not wear blocks out.
  */
-static bool is_empty(const struct ftl *ftl, uint32_t superblock)
+static bool is_empty(const struct ftl_background_floor *ftl,
+                     uint32_t superblock)
 {
     const struct ftl_superblock *at = &ftl->superblocks[superblock];
 
     return at->valid == 0 && is_candidate(ftl, superblock) &&
            !at->is_given_up && !at->is_suspect && !at->is_stuck &&
-           ftl_victim_has_durable_trims(ftl, superblock);
+           ftl_victim_has_durable_trims(&ftl->map_floor, superblock);
 }
 
 /*
@@ -161,7 +164,7 @@ static bool is_empty(const struct ftl *ftl, uint32_t superblock)
  * when trims become durable, and when another one is opened.
  * @return an empty superblock, or FTL_NOWHERE
  */
-static uint32_t choose_empty_victim(struct ftl *ftl)
+static uint32_t choose_empty_victim(struct ftl_background_floor *ftl)
 {
     if (!ftl->config.erases_early || !ftl->has_emptied) {
         return FTL_NOWHERE;
@@ -180,7 +183,7 @@ static uint32_t choose_empty_victim(struct ftl *ftl)
  * take turns with those that give space, because moving a full one gives
  * none.
  */
-static uint32_t choose_next_victim(struct ftl *ftl)
+static uint32_t choose_next_victim(struct ftl_background_floor *ftl)
 {
     bool needs_space =
         ftl->free_superblocks < FTL_COLLECT_BELOW + ftl->more_free;
@@ -205,7 +208,8 @@ static uint32_t choose_next_victim(struct ftl *ftl)
 
 /* Why a victim is moved.  If it moves soon, this is the reason, even if it was
  * chosen because space is needed. */
-static enum ftl_cause victim_cause(const struct ftl *ftl, uint32_t victim)
+static enum ftl_cause victim_cause(const struct ftl_background_floor *ftl,
+                                   uint32_t victim)
 {
     const struct ftl_superblock *at = &ftl->superblocks[victim];
 
@@ -215,13 +219,13 @@ static enum ftl_cause victim_cause(const struct ftl *ftl, uint32_t victim)
     return at->moves_soon ? (enum ftl_cause)at->cause : FTL_CAUSE_COLLECT;
 }
 
-bool ftl_collect_has_victim(const struct ftl *ftl)
+bool ftl_collect_has_victim(const struct ftl_background_floor *ftl)
 {
     return ftl->collection.victim != FTL_NOWHERE ||
            choose_victim(ftl) != FTL_NOWHERE;
 }
 
-bool ftl_collect_retry(struct ftl *ftl)
+bool ftl_collect_retry(struct ftl_background_floor *ftl)
 {
     bool any = false;
 
@@ -244,7 +248,7 @@ bool ftl_collect_retry(struct ftl *ftl)
  * every die if the power is cut now.  Without space for the padding, the
  * originals are erased nevertheless.
  */
-static bool needs_stripe(const struct ftl *ftl)
+static bool needs_stripe(const struct ftl_background_floor *ftl)
 {
     const struct ftl_stream *stream = &ftl->streams[FTL_STREAM_MOVE];
 
@@ -257,7 +261,7 @@ static bool needs_stripe(const struct ftl *ftl)
 }
 
 /* Complete the stripe. @return whether anything was done */
-static bool complete_stripe(struct ftl *ftl)
+static bool complete_stripe(struct ftl_background_floor *ftl)
 {
     struct ftl_stream *stream = &ftl->streams[FTL_STREAM_MOVE];
     bool any = stream->accumulator != NULL && !stream->completes_stripe;
@@ -275,13 +279,13 @@ static bool complete_stripe(struct ftl *ftl)
  * without space for other copies and a superblock to spare, and when this was
  * done a few times: the next program might fail, too.
  */
-static bool must_copy_again(const struct ftl *ftl)
+static bool must_copy_again(const struct ftl_background_floor *ftl)
 {
     uint32_t own = 0;
     bool has_failed = false;
 
     if (ftl->state != FTL_MOUNTING || ftl->mount.phase != FTL_MOUNT_CLEAR ||
-        !ftl_makes_parity(ftl)) {
+        !ftl_makes_parity(&ftl->ops_floor)) {
         return false;
     }
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
@@ -294,7 +298,7 @@ static bool must_copy_again(const struct ftl *ftl)
 }
 
 /* The victim has been read to its end. */
-static bool finish_victim(struct ftl *ftl)
+static bool finish_victim(struct ftl_background_floor *ftl)
 {
     struct ftl_collection *collection = &ftl->collection;
     struct ftl_superblock *victim = &ftl->superblocks[collection->victim];
@@ -318,7 +322,8 @@ static bool finish_victim(struct ftl *ftl)
             collection->next_row = 0;
             return true;
         }
-        if (!ftl_victim_has_durable_trims(ftl, collection->victim) ||
+        if (!ftl_victim_has_durable_trims(&ftl->map_floor,
+                                          collection->victim) ||
             ftl_request_reads_from(&ftl->ops, collection->victim)) {
             return false;
         }
@@ -330,10 +335,10 @@ static bool finish_victim(struct ftl *ftl)
             ftl->mount.is_in_vain = true;
             return true;
         }
-        ftl_superblock_erase(ftl, collection->victim,
+        ftl_superblock_erase(&ftl->space_floor, collection->victim,
                              (enum ftl_cause)collection->cause);
     }
-    if (!ftl_superblock_erase_step(ftl, collection->victim)) {
+    if (!ftl_superblock_erase_step(&ftl->space_floor, collection->victim)) {
         return false;
     }
     collection->victim = FTL_NOWHERE;
@@ -345,7 +350,7 @@ static bool finish_victim(struct ftl *ftl)
 
 /* Find the next row that may be torn. @return false when there is none, or it
  * is not found yet */
-static bool find_suspect_row(struct ftl *ftl)
+static bool find_suspect_row(struct ftl_background_floor *ftl)
 {
     struct ftl_collection *collection = &ftl->collection;
     const uint64_t *numbers = ftl->mount.row_numbers;
@@ -368,7 +373,7 @@ static bool find_suspect_row(struct ftl *ftl)
     return false;
 }
 
-bool ftl_collect_settle(struct ftl *ftl, bool *is_done)
+bool ftl_collect_settle(struct ftl_background_floor *ftl, bool *is_done)
 {
     struct ftl_collection *collection = &ftl->collection;
     bool any = false;
@@ -397,7 +402,7 @@ bool ftl_collect_settle(struct ftl *ftl, bool *is_done)
     return any;
 }
 
-void ftl_collect_stop(struct ftl *ftl)
+void ftl_collect_stop(struct ftl_background_floor *ftl)
 {
     uint16_t index;
 
@@ -417,20 +422,20 @@ void ftl_collect_stop(struct ftl *ftl)
 
 /* Whether the units of the victim that have been read, or the trims for which
  * it waits, cannot be programmed because no superblock is free for them. */
-static bool victim_waits_for_space(const struct ftl *ftl)
+static bool victim_waits_for_space(const struct ftl_background_floor *ftl)
 {
     return (ftl->buffer.waiting[FTL_POOL_MOVE].count != 0 ||
-            ftl_victim_waits_for_trims(ftl)) &&
+            ftl_victim_waits_for_trims(&ftl->map_floor)) &&
            ftl->streams[FTL_STREAM_MOVE].superblock == FTL_NOWHERE &&
            ftl->free_superblocks <= FTL_MOVE_LEAVES_FREE;
 }
 
 /* @return a superblock that can be erased at once for space, or FTL_NOWHERE */
-static uint32_t find_empty(const struct ftl *ftl)
+static uint32_t find_empty(const struct ftl_background_floor *ftl)
 {
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         if (ftl->superblocks[i].valid == 0 && is_candidate(ftl, i) &&
-            ftl_victim_has_durable_trims(ftl, i)) {
+            ftl_victim_has_durable_trims(&ftl->map_floor, i)) {
             return i;
         }
     }
@@ -443,7 +448,7 @@ static uint32_t find_empty(const struct ftl *ftl)
  * no other space to which its units can be moved.
  * @return whether it has stopped
  */
-static bool give_up_victim(struct ftl *ftl)
+static bool give_up_victim(struct ftl_background_floor *ftl)
 {
     struct ftl_collection *collection = &ftl->collection;
     uint32_t empty = FTL_NOWHERE;
@@ -467,7 +472,7 @@ static bool give_up_victim(struct ftl *ftl)
     return true;
 }
 
-bool ftl_collect_step(struct ftl *ftl)
+bool ftl_collect_step(struct ftl_background_floor *ftl)
 {
     struct ftl_collection *collection = &ftl->collection;
     bool any = give_up_victim(ftl);
@@ -487,8 +492,8 @@ bool ftl_collect_step(struct ftl *ftl)
         }
         ftl->superblocks[collection->victim].is_stuck = false;
         collection->cause = (uint8_t)victim_cause(ftl, collection->victim);
-        if (ftl_is_traced(ftl)) {
-            ftl_trace_victim(ftl);
+        if (ftl_is_traced(&ftl->base_floor)) {
+            ftl_trace_victim(&ftl->map_floor);
         }
         collection->has_read = false;
         ftl->is_full = false;

@@ -39,7 +39,7 @@ static const uint8_t head_magic[8] = {'E', 'S', 'S', 'D', 'K', 'E', 'E', 'P'};
 
 /* ---- Entries. */
 
-static bool is_good(const struct ftl *ftl, uint16_t buffer,
+static bool is_good(const struct ftl_background_floor *ftl, uint16_t buffer,
                     const struct ftl_keep_entry *entry)
 {
     return entry->check != 0 &&
@@ -47,7 +47,7 @@ static bool is_good(const struct ftl *ftl, uint16_t buffer,
            ftl_keep_number(entry) < ftl->config.logical_units;
 }
 
-bool ftl_keep_repair_entry(struct ftl *ftl, uint16_t buffer)
+bool ftl_keep_repair_entry(struct ftl_background_floor *ftl, uint16_t buffer)
 {
     struct ftl_keep_entry *first = &ftl->keep.entries[0][buffer];
     struct ftl_keep_entry *second = &ftl->keep.entries[1][buffer];
@@ -77,7 +77,8 @@ static bool is_trim_word_good(uint32_t number, uint32_t word)
     return word == ftl_keep_trim_word(number, word & 0xffffu);
 }
 
-uint32_t ftl_keep_repair_trims(struct ftl *ftl, uint32_t number)
+uint32_t ftl_keep_repair_trims(struct ftl_background_floor *ftl,
+                               uint32_t number)
 {
     uint32_t first = ftl->keep.trims[0][number];
     uint32_t second = ftl->keep.trims[1][number];
@@ -108,7 +109,7 @@ static uint8_t *head_at(const struct ftl_keep *keep, unsigned int copy)
     return keep->heads + (size_t)copy * FTL_KEEP_HEAD_LEN;
 }
 
-static void emit_head(const struct ftl *ftl, uint8_t *head)
+static void emit_head(const struct ftl_background_floor *ftl, uint8_t *head)
 {
     memset(head, 0, FTL_KEEP_HEAD_LEN);
     memcpy(head + HEAD_MAGIC, head_magic, sizeof(head_magic));
@@ -162,7 +163,7 @@ void ftl_count_start(void *end, uint32_t boot)
     }
 }
 
-static void write_head(struct ftl *ftl, uint8_t *head)
+static void write_head(struct ftl_background_floor *ftl, uint8_t *head)
 {
     uint64_t boot = boot_word(ftl->config.boot);
 
@@ -170,7 +171,7 @@ static void write_head(struct ftl *ftl, uint8_t *head)
     memcpy(head + HEAD_BOOT, &boot, sizeof(boot));
 }
 
-void ftl_keep_write_heads(struct ftl *ftl)
+void ftl_keep_write_heads(struct ftl_background_floor *ftl)
 {
     for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
         write_head(ftl, head_at(&ftl->keep, i));
@@ -178,7 +179,7 @@ void ftl_keep_write_heads(struct ftl *ftl)
     }
 }
 
-static bool is_ours(struct ftl *ftl, uint8_t *head)
+static bool is_ours(struct ftl_background_floor *ftl, uint8_t *head)
 {
     uint8_t expected[FTL_KEEP_HEAD_LEN];
 
@@ -188,7 +189,7 @@ static bool is_ours(struct ftl *ftl, uint8_t *head)
            continue_head(head, ftl->config.boot);
 }
 
-bool ftl_keep_find_head(struct ftl *ftl)
+bool ftl_keep_find_head(struct ftl_background_floor *ftl)
 {
     for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
         uint8_t *other = head_at(&ftl->keep, FTL_KEEP_COPIES - 1 - i);

@@ -4,21 +4,23 @@
 #ifndef ESSD_FTL_KEEP_REPAIR_H
 #define ESSD_FTL_KEEP_REPAIR_H
 
-#include "storage/ftl/state.h"
+#include "storage/ftl/background/background_floor.h"
 
 /**
  * Look at both copies of a buffer's entry.  If only one copy is good, replace
  * the other one by it.
  * @return whether the entry describes contents
  */
-MUST_USE bool ftl_keep_repair_entry(struct ftl *ftl, uint16_t buffer);
+MUST_USE bool ftl_keep_repair_entry(struct ftl_background_floor *ftl,
+                                    uint16_t buffer);
 
 /** The same for a word of trims.  If both copies are damaged, the word has no
  * trims from now on.  @return its bits */
-MUST_USE uint32_t ftl_keep_repair_trims(struct ftl *ftl, uint32_t number);
+MUST_USE uint32_t ftl_keep_repair_trims(struct ftl_background_floor *ftl,
+                                        uint32_t number);
 
 /** Write both heads, for ftl->keep.generation and the number of this start. */
-void ftl_keep_write_heads(struct ftl *ftl);
+void ftl_keep_write_heads(struct ftl_background_floor *ftl);
 
 /**
  * Whether the previous start has left a write buffer with the same sizes as
@@ -27,7 +29,7 @@ void ftl_keep_write_heads(struct ftl *ftl);
  * firmware that does not know this memory may have run since then, and hosts
  * may have replaced what the buffer holds.
  */
-MUST_USE bool ftl_keep_find_head(struct ftl *ftl);
+MUST_USE bool ftl_keep_find_head(struct ftl_background_floor *ftl);
 
 /** Whether there is a head of any firmware. */
 MUST_USE bool ftl_keep_has_any_head(const struct ftl_keep *keep);

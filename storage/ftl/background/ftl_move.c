@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-bool ftl_collect_read_row(struct ftl *ftl)
+bool ftl_collect_read_row(struct ftl_background_floor *ftl)
 {
     struct ftl_collection *collection = &ftl->collection;
     uint32_t first =
@@ -31,7 +31,7 @@ bool ftl_collect_read_row(struct ftl *ftl)
     for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
         uint16_t slot;
 
-        if (!ftl_map_is_valid(ftl, first + i)) {
+        if (!ftl_map_is_valid(&ftl->map_floor, first + i)) {
             continue;
         }
         if (request == NULL) {
@@ -56,8 +56,8 @@ bool ftl_collect_read_row(struct ftl *ftl)
     if (request != NULL) {
         request->flash.tag =
             ftl_tag((enum ftl_cause)collection->cause, FTL_TAG_NUMBER);
-        if (ftl_is_traced(ftl)) {
-            ftl_trace_move(ftl, request);
+        if (ftl_is_traced(&ftl->base_floor)) {
+            ftl_trace_move(&ftl->map_floor, request);
         }
         collection->reads++;
         ftl_request_send(&ftl->ops, request);
@@ -66,7 +66,7 @@ bool ftl_collect_read_row(struct ftl *ftl)
 }
 
 /* A slot of a unit that is moved waits for a row. */
-static void await_row(struct ftl *ftl, uint16_t index)
+static void await_row(struct ftl_background_floor *ftl, uint16_t index)
 {
     ftl->buffer.slots[index].state = FTL_SLOT_WAITING;
     ftl_list_append(&ftl->buffer.waiting[FTL_POOL_MOVE], index);
@@ -74,7 +74,8 @@ static void await_row(struct ftl *ftl, uint16_t index)
 
 /* Take over what the system bytes of a unit say.  @return false when they are
  * not those of a unit that belongs to this place */
-static bool take_system(struct ftl *ftl, uint16_t index, const uint8_t *bytes)
+static bool take_system(struct ftl_background_floor *ftl, uint16_t index,
+                        const uint8_t *bytes)
 {
     struct ftl_slot *slot = &ftl->buffer.slots[index];
     struct ftl_system system;
@@ -89,7 +90,8 @@ static bool take_system(struct ftl *ftl, uint16_t index, const uint8_t *bytes)
         end = ftl->entries;
     }
     if (system.number >= end - first ||
-        !ftl_map_names(ftl, first + system.number, slot->old_place)) {
+        !ftl_map_names(&ftl->map_floor, first + system.number,
+                       slot->old_place)) {
         return false;
     }
     slot->number = first + system.number;
@@ -102,7 +104,7 @@ static bool take_system(struct ftl *ftl, uint16_t index, const uint8_t *bytes)
 
 /* Whether units may be given up.  They are not if more dies are dead than
  * parity can replace. */
-static bool may_give_up(const struct ftl *ftl)
+static bool may_give_up(const struct ftl_background_floor *ftl)
 {
     return ftl->dies.num_dead <= (ftl->layout.has_parity ? 1U : 0U);
 }
@@ -121,13 +123,14 @@ static void find_later(struct ftl_collection *collection, uint16_t index)
  * @param number  of the entry of the map
  * @return false when this is not possible now
  */
-static bool give_up_unit(struct ftl *ftl, uint16_t index, uint32_t number)
+static bool give_up_unit(struct ftl_background_floor *ftl, uint16_t index,
+                         uint32_t number)
 {
     struct ftl_slot *slot = &ftl->buffer.slots[index];
 
     if (number >= ftl->config.logical_units) {
         /* DRAM has the contents of the page: write the page again. */
-        uint16_t page = ftl_page_touch(ftl, number);
+        uint16_t page = ftl_page_touch(&ftl->pages_floor, number);
 
         ftl->forced = page != FTL_LIST_END ? ftl->accepted : ftl->forced;
         return false;
@@ -148,16 +151,17 @@ static bool give_up_unit(struct ftl *ftl, uint16_t index, uint32_t number)
  * @param is_lost  the read has ended, and the contents are lost; false: the
  *                 read has failed as a whole
  */
-static void refuse_unit(struct ftl *ftl, uint16_t index, bool is_lost)
+static void refuse_unit(struct ftl_background_floor *ftl, uint16_t index,
+                        bool is_lost)
 {
     struct ftl_slot *slot = &ftl->buffer.slots[index];
     struct ftl_superblock *superblock =
         &ftl->superblocks[ftl_place_superblock(&ftl->layout, slot->old_place)];
 
-    if (ftl_map_is_valid(ftl, slot->old_place)) {
+    if (ftl_map_is_valid(&ftl->map_floor, slot->old_place)) {
         ftl->counters.read_errors++;
-        if (ftl_mount_is_settling(ftl)) {
-            ftl_mount_ignore(ftl, slot->old_place);
+        if (ftl_mount_is_settling(&ftl->space_floor)) {
+            ftl_mount_ignore(&ftl->space_floor, slot->old_place);
         } else if (is_lost && superblock->retries == FTL_STUCK_RETRIES &&
                    may_give_up(ftl)) {
             find_later(&ftl->collection, index);
@@ -171,17 +175,18 @@ static void refuse_unit(struct ftl *ftl, uint16_t index, bool is_lost)
 }
 
 /* A unit is not given up now: try again later, if it is still needed. */
-static void keep_unit(struct ftl *ftl, uint16_t index)
+static void keep_unit(struct ftl_background_floor *ftl, uint16_t index)
 {
     uint32_t place = ftl->buffer.slots[index].old_place;
 
     ftl->superblocks[ftl_place_superblock(&ftl->layout, place)].is_stuck |=
-        ftl_map_is_valid(ftl, place);
-    ftl_slot_drop_move(ftl, index);
+        ftl_map_is_valid(&ftl->map_floor, place);
+    ftl_slot_drop_move(&ftl->map_floor, index);
 }
 
 /* @return the unit that is given up and is at this place, or FTL_LIST_END */
-static uint16_t find_lost(const struct ftl *ftl, uint32_t place)
+static uint16_t find_lost(const struct ftl_background_floor *ftl,
+                          uint32_t place)
 {
     const struct ftl_list *lost = &ftl->collection.lost;
     uint16_t index = lost->head;
@@ -193,7 +198,7 @@ static uint16_t find_lost(const struct ftl *ftl, uint32_t place)
     return index;
 }
 
-bool ftl_collect_find_lost(struct ftl *ftl)
+bool ftl_collect_find_lost(struct ftl_background_floor *ftl)
 {
     struct ftl_collection *collection = &ftl->collection;
     uint32_t first = collection->victim * ftl->layout.superblock_units;
@@ -229,15 +234,17 @@ bool ftl_collect_find_lost(struct ftl *ftl)
     return true;
 }
 
-bool ftl_collect_expects(const struct ftl *ftl,
+bool ftl_collect_expects(const struct ftl_background_floor *ftl,
                          const struct ftl_request *request, uint32_t entry,
                          uint32_t place, const struct ftl_system *system)
 {
-    return !ftl_map_is_valid(ftl, place) || /* Nobody needs it any longer. */
-           ftl_map_expects(ftl, request, entry, place, system);
+    return !ftl_map_is_valid(&ftl->map_floor,
+                             place) || /* Nobody needs it any longer. */
+           ftl_map_expects(&ftl->map_floor, request, entry, place, system);
 }
 
-bool ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_collect_read_done(struct ftl_background_floor *ftl,
+                           struct ftl_request *request,
                            enum ftl_flash_status status)
 {
     if (status != FTL_FLASH_OK && ftl->state == FTL_MOUNTING) {
@@ -249,7 +256,8 @@ bool ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
 
         if (status == FTL_FLASH_OK &&
             request->units[i].status == FTL_UNIT_GOOD &&
-            ftl_map_is_valid(ftl, ftl->buffer.slots[slot].old_place) &&
+            ftl_map_is_valid(&ftl->map_floor,
+                             ftl->buffer.slots[slot].old_place) &&
             take_system(ftl, slot, request->system[i])) {
             ftl->collection.has_read = true;
             await_row(ftl, slot);

@@ -36,15 +36,15 @@
 
 enum { SAVE_ROWS = 3 }; /* see ftl_most_saved_units() */
 
-void ftl_power_fails(struct ftl *ftl)
+void ftl_power_begin(struct ftl_background_floor *ftl)
 {
     uint32_t moved = ftl->streams[FTL_STREAM_MOVE].superblock;
 
     if (ftl->power_phase == FTL_POWER_ON) {
         ftl->power_phase = FTL_POWER_SAVES;
         if (ftl->state == FTL_READY && moved != FTL_NOWHERE &&
-            ftl_makes_parity(ftl)) {
-            ftl_superblock_end(ftl, moved);
+            ftl_makes_parity(&ftl->ops_floor)) {
+            ftl_superblock_end(&ftl->space_floor, moved);
         }
         ftl_hold_try_again(&ftl->hold);
         ftl->has_work = true;
@@ -66,7 +66,7 @@ uint32_t ftl_most_saved_units(const struct ftl_config *config)
     return least - MIN(least, others);
 }
 
-bool ftl_is_saved(const struct ftl *ftl)
+bool ftl_power_is_saved(const struct ftl_background_floor *ftl)
 {
     return ftl->power_phase == FTL_POWER_SAVED;
 }
@@ -78,7 +78,7 @@ static bool is_not_before(uint32_t start, uint32_t first)
     return ((start - first) & FTL_MARKER_START) <= FTL_MARKER_START / 2;
 }
 
-bool ftl_was_saved(const struct ftl *ftl, uint32_t start)
+bool ftl_power_was_saved(const struct ftl_background_floor *ftl, uint32_t start)
 {
     return ftl->power.was_read_only ||
            (ftl->power.has_proof &&
@@ -87,18 +87,18 @@ bool ftl_was_saved(const struct ftl *ftl, uint32_t start)
 
 /* Whether no request is in progress, all of the buffer is on flash, and the
  * stripe of what garbage collection has moved is complete. */
-static bool is_buffer_saved(const struct ftl *ftl)
+static bool is_buffer_saved(const struct ftl_background_floor *ftl)
 {
     return ftl->ops.free_requests.count == ftl->config.num_requests &&
            ftl->streams[FTL_STREAM_MOVE].accumulator == NULL &&
-           !ftl_is_adopting(ftl) &&
+           !ftl_keep_is_adopting(ftl) &&
            ftl->buffer.dirty[FTL_POOL_HOST].count == 0 &&
            ftl->buffer.dirty[FTL_POOL_TRIM].count == 0;
 }
 
 /* Whether all that hosts have written or trimmed is on flash.  Pages with
  * health and wear may be missing. */
-static bool is_hosts_data_saved(const struct ftl *ftl)
+static bool is_hosts_data_saved(const struct ftl_background_floor *ftl)
 {
     const struct ftl_list *pages = &ftl->buffer.dirty[FTL_POOL_TRIM];
     bool is_saved = ftl->buffer.dirty[FTL_POOL_HOST].count == 0;
@@ -117,10 +117,11 @@ static bool is_hosts_data_saved(const struct ftl *ftl)
  * Then the buffer counts as saved without a marker.
  * @return whether it does
  */
-static bool end_without_marker(struct ftl *ftl)
+static bool end_without_marker(struct ftl_background_floor *ftl)
 {
     if (ftl->ops.free_requests.count != ftl->config.num_requests ||
-        ftl_is_held(ftl) || ftl_is_adopting(ftl) || !is_hosts_data_saved(ftl)) {
+        ftl_is_held(&ftl->ops_floor) || ftl_keep_is_adopting(ftl) ||
+        !is_hosts_data_saved(ftl)) {
         return false;
     }
     ftl->power_phase = FTL_POWER_SAVED;
@@ -129,17 +130,17 @@ static bool end_without_marker(struct ftl *ftl)
 
 /* Whether no further marker is needed: one is on flash or being programmed, and
  * the last ones complete their stripe. */
-static bool is_marked(const struct ftl *ftl)
+static bool is_marked(const struct ftl_background_floor *ftl)
 {
     return (ftl->power.has_marked || ftl->power.marking != 0) &&
            ftl->streams[FTL_STREAM_HOST].accumulator == NULL;
 }
 
-static bool step_marker(struct ftl *ftl)
+static bool step_marker(struct ftl_background_floor *ftl)
 {
-    bool any = ftl_row_save(ftl);
+    bool any = ftl_row_save(&ftl->rows_floor);
 
-    while (!is_marked(ftl) && ftl_row_mark(ftl, FTL_STREAM_HOST)) {
+    while (!is_marked(ftl) && ftl_row_mark(&ftl->rows_floor, FTL_STREAM_HOST)) {
         ftl->power.marking++;
         any = true;
     }
@@ -156,7 +157,7 @@ static bool step_marker(struct ftl *ftl)
  * wipe first completes its keeper, which has a marker.  Erasures in progress
  * are not waited for, because the next wipe erases these blocks again.
  */
-static bool end_without_buffer(struct ftl *ftl)
+static bool end_without_buffer(struct ftl_background_floor *ftl)
 {
     if (ftl->power_phase == FTL_POWER_SAVED ||
         (ftl->state == FTL_WIPING && ftl->wipe.phase != FTL_WIPE_ERASES)) {
@@ -166,7 +167,7 @@ static bool end_without_buffer(struct ftl *ftl)
     return true;
 }
 
-bool ftl_power_step(struct ftl *ftl)
+bool ftl_power_step(struct ftl_background_floor *ftl)
 {
     bool any;
 
@@ -177,7 +178,7 @@ bool ftl_power_step(struct ftl *ftl)
     switch ((enum ftl_power_phase)ftl->power_phase) {
     case FTL_POWER_SAVES:
         ftl->forced = ftl->accepted;
-        any |= ftl_row_save(ftl);
+        any |= ftl_row_save(&ftl->rows_floor);
         if (is_buffer_saved(ftl)) {
             ftl->power_phase = FTL_POWER_MARKS;
             any = true;
@@ -193,7 +194,7 @@ bool ftl_power_step(struct ftl *ftl)
     return any || end_without_marker(ftl);
 }
 
-void ftl_power_mounted(struct ftl *ftl)
+void ftl_power_mounted(struct ftl_background_floor *ftl)
 {
     struct ftl_mount *mount = &ftl->mount;
     bool has_marker =
@@ -209,14 +210,14 @@ void ftl_power_mounted(struct ftl *ftl)
     ftl->power.was_read_only = ftl->is_read_only;
 }
 
-bool ftl_power_mark_mount(struct ftl *ftl, bool *is_done)
+bool ftl_power_mark_mount(struct ftl_background_floor *ftl, bool *is_done)
 {
     *is_done = !ftl->mount.needs_marker;
     if (*is_done || ftl->power.marking != 0) {
         return false;
     }
     /* Without space, the mount goes on without a marker. */
-    ftl->power.marking = ftl_row_mark(ftl, FTL_STREAM_MOVE);
+    ftl->power.marking = ftl_row_mark(&ftl->rows_floor, FTL_STREAM_MOVE);
     *is_done = ftl->power.marking == 0 &&
                ftl->ops.free_requests.count == ftl->config.num_requests;
     return ftl->power.marking != 0 || *is_done;

@@ -26,13 +26,13 @@
 enum { RECORD_FIRST_US = 60000000 }; /* from the first row of a start */
 
 /* Read the valid units of a row. @return false when there are none */
-static bool read_row(struct ftl *ftl, uint32_t row)
+static bool read_row(struct ftl_background_floor *ftl, uint32_t row)
 {
     uint32_t first = row * ftl->layout.row_units;
     struct ftl_request *request = NULL;
 
     for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
-        if (!ftl_map_is_valid(ftl, first + i)) {
+        if (!ftl_map_is_valid(&ftl->map_floor, first + i)) {
             continue;
         }
         if (request == NULL) {
@@ -51,25 +51,26 @@ static bool read_row(struct ftl *ftl, uint32_t row)
     return true;
 }
 
-bool ftl_scrub_done(struct ftl *ftl, struct ftl_request *request,
-                    enum ftl_flash_status status)
+bool ftl_scrub_done(struct ftl_background_floor *ftl,
+                    struct ftl_request *request, enum ftl_flash_status status)
 {
     ftl->scrub.is_reading = false;
     if (status == FTL_FLASH_DEAD) {
-        ftl_dies_note_dead(ftl, request->flash.die);
+        ftl_dies_note_dead(&ftl->space_floor, request->flash.die);
         return false;
     }
     if (status != FTL_FLASH_OK) {
         return false;
     }
-    ftl_reclaim_note_read(ftl, request);
+    ftl_reclaim_note_read(&ftl->space_floor, request);
     for (uint32_t i = 0; i < request->flash.num_units; i++) {
         uint32_t place = request->row * ftl->layout.row_units +
                          ftl_layout_index(&ftl->layout, &request->units[i]);
 
         if (request->units[i].status != FTL_UNIT_GOOD &&
-            ftl_map_is_valid(ftl, place)) {
-            ftl_reclaim_note_weak(ftl, request->flash.block, FTL_CAUSE_SCRUB);
+            ftl_map_is_valid(&ftl->map_floor, place)) {
+            ftl_reclaim_note_weak(&ftl->space_floor, request->flash.block,
+                                  FTL_CAUSE_SCRUB);
             return false;
         }
     }
@@ -80,7 +81,7 @@ bool ftl_scrub_done(struct ftl *ftl, struct ftl_request *request,
 
 /* Have a wear page written if no page has had the position for a while.  A
  * read-only medium moves nothing, so it does not need the position. */
-static void record_position(struct ftl *ftl)
+static void record_position(struct ftl_background_floor *ftl)
 {
     struct ftl_scrub *scrub = &ftl->scrub;
     uint32_t wear_page =
@@ -92,14 +93,14 @@ static void record_position(struct ftl *ftl)
     if (ftl->now_us >= scrub->record_us && !ftl->is_read_only &&
         scrub->next_row != scrub->recorded_row) {
         /* If no slot is free, this is tried again after the next row. */
-        (void)!ftl_page_touch(ftl, wear_page);
+        (void)!ftl_page_touch(&ftl->pages_floor, wear_page);
     }
 }
 
 /* ---- Scrubbing. */
 
 /* Find the next row with valid units, in one superblock at most. */
-static bool scrub_superblock(struct ftl *ftl)
+static bool scrub_superblock(struct ftl_background_floor *ftl)
 {
     uint32_t rows = ftl->layout.superblock_rows;
     uint64_t passed = ftl->scrub.next_row / rows; /* superblocks */
@@ -119,7 +120,7 @@ static bool scrub_superblock(struct ftl *ftl)
     return false;
 }
 
-bool ftl_scrub_step(struct ftl *ftl, uint64_t *deadline_us)
+bool ftl_scrub_step(struct ftl_background_floor *ftl, uint64_t *deadline_us)
 {
     uint64_t due_us = ftl->scrub.last_us + ftl->config.scrub_us;
 

@@ -19,19 +19,20 @@
 #include "storage/ftl/space/space.h"
 
 /* The marker is programmed like a page. */
-static uint32_t count_pages(const struct ftl *ftl)
+static uint32_t count_pages(const struct ftl_background_floor *ftl)
 {
     return ftl->health_pages + ftl->wear_pages + 1;
 }
 
-bool ftl_wipe_keeper_is_complete(const struct ftl *ftl)
+bool ftl_wipe_keeper_is_complete(const struct ftl_background_floor *ftl)
 {
     return ftl->wipe.page == count_pages(ftl);
 }
 
 /* The place of a page on flash, or FTL_NOWHERE.  If the mount has failed while
  * it loaded a checkpoint, the entry may be any number. */
-static uint32_t page_place(const struct ftl *ftl, uint32_t entry)
+static uint32_t page_place(const struct ftl_background_floor *ftl,
+                           uint32_t entry)
 {
     if (!ftl_is_in_slot(entry)) {
         return entry;
@@ -42,10 +43,11 @@ static uint32_t page_place(const struct ftl *ftl, uint32_t entry)
 }
 
 /* Whether a superblock can be the keeper, because it holds no valid page. */
-static bool can_keep(const struct ftl *ftl, uint32_t superblock)
+static bool can_keep(const struct ftl_background_floor *ftl,
+                     uint32_t superblock)
 {
     if (superblock == ftl->checkpoint.superblock ||
-        !ftl_superblock_is_good(ftl, superblock)) {
+        !ftl_superblock_is_good(&ftl->space_floor, superblock)) {
         return false;
     }
     for (uint32_t i = ftl->config.logical_units; i < ftl->entries; i++) {
@@ -59,7 +61,8 @@ static bool can_keep(const struct ftl *ftl, uint32_t superblock)
     return true;
 }
 
-uint32_t ftl_wipe_find_keeper(const struct ftl *ftl, uint32_t first)
+uint32_t ftl_wipe_find_keeper(const struct ftl_background_floor *ftl,
+                              uint32_t first)
 {
     for (uint32_t i = first; i < ftl->layout.superblocks; i++) {
         if (can_keep(ftl, i)) {
@@ -71,22 +74,24 @@ uint32_t ftl_wipe_find_keeper(const struct ftl *ftl, uint32_t first)
 
 /* Write a page into the memory of a slot.  The wipe has made all slots'
  * contents worthless. */
-static void emit_page(struct ftl *ftl, uint32_t page, uint16_t slot)
+static void emit_page(struct ftl_background_floor *ftl, uint32_t page,
+                      uint16_t slot)
 {
     if (page < ftl->health_pages) {
-        ftl_health_emit(ftl, page, ftl_slot_data(&ftl->buffer, slot),
+        ftl_health_emit(&ftl->pages_floor, page,
+                        ftl_slot_data(&ftl->buffer, slot),
                         ftl_slot_meta(&ftl->buffer, slot));
     } else {
-        ftl_wear_emit(ftl, page - ftl->health_pages,
+        ftl_wear_emit(&ftl->pages_floor, page - ftl->health_pages,
                       ftl_slot_data(&ftl->buffer, slot),
                       ftl_slot_meta(&ftl->buffer, slot));
     }
-    ftl_capacity_emit(ftl, ftl_slot_meta(&ftl->buffer, slot));
+    ftl_capacity_emit(&ftl->pages_floor, ftl_slot_meta(&ftl->buffer, slot));
 }
 
 /* Fill in the unit `index` of a row: the next page, the marker, or padding. */
-static void add_page(struct ftl *ftl, struct ftl_request *request,
-                     uint32_t index)
+static void add_page(struct ftl_background_floor *ftl,
+                     struct ftl_request *request, uint32_t index)
 {
     struct ftl_wiping *wipe = &ftl->wipe;
     uint16_t slot = request->flash.num_units;
@@ -97,7 +102,7 @@ static void add_page(struct ftl *ftl, struct ftl_request *request,
     struct ftl_system names = {.kind = FTL_KIND_PAD, .row = wipe->row_number};
 
     if (page + 1 == count_pages(ftl)) {
-        names.number = ftl_marker_number(ftl);
+        names.number = ftl_marker_number(&ftl->rows_floor);
         wipe->pages_in_flight++;
     } else if (page < count_pages(ftl)) {
         emit_page(ftl, page, slot);
@@ -114,7 +119,7 @@ static void add_page(struct ftl *ftl, struct ftl_request *request,
 }
 
 /* Program the next row of the keeper, unless all its planes are bad. */
-static void program_row(struct ftl *ftl)
+static void program_row(struct ftl_background_floor *ftl)
 {
     struct ftl_wiping *wipe = &ftl->wipe;
     struct ftl_request *request = ftl_request_take(&ftl->ops, FTL_REQUEST_WIPE);
@@ -124,7 +129,8 @@ static void program_row(struct ftl *ftl)
     request->row =
         wipe->keeper * ftl->layout.superblock_rows + wipe->keeper_row++;
     ftl_layout_row(&ftl->layout, request->row, &request->flash);
-    planes = ftl_good_planes(ftl, request->flash.block, request->flash.die);
+    planes = ftl_good_planes(&ftl->space_floor, request->flash.block,
+                             request->flash.die);
     if (planes == 0) {
         ftl_request_free(&ftl->ops, request);
         return;
@@ -142,12 +148,12 @@ static void program_row(struct ftl *ftl)
     ftl_request_send(&ftl->ops, request);
 }
 
-void ftl_wipe_give_up_keeper(struct ftl *ftl)
+void ftl_wipe_give_up_keeper(struct ftl_background_floor *ftl)
 {
     ftl->wipe.keeper_row = ftl->layout.superblock_rows;
 }
 
-bool ftl_wipe_keep_step(struct ftl *ftl, bool *is_done)
+bool ftl_wipe_keep_step(struct ftl_background_floor *ftl, bool *is_done)
 {
     struct ftl_wiping *wipe = &ftl->wipe;
 
@@ -163,7 +169,8 @@ bool ftl_wipe_keep_step(struct ftl *ftl, bool *is_done)
     return true;
 }
 
-void ftl_wipe_keep_done(struct ftl *ftl, const struct ftl_request *request,
+void ftl_wipe_keep_done(struct ftl_background_floor *ftl,
+                        const struct ftl_request *request,
                         enum ftl_flash_status status)
 {
     struct ftl_wiping *wipe = &ftl->wipe;
@@ -171,8 +178,8 @@ void ftl_wipe_keep_done(struct ftl *ftl, const struct ftl_request *request,
     if (status == FTL_FLASH_OK) {
         wipe->page += wipe->pages_in_flight;
     } else if (status == FTL_FLASH_FAILED) {
-        ftl_health_note_failure(ftl, request->flash.block, request->flash.die,
-                                request->failed_planes);
+        ftl_health_note_failure(&ftl->space_floor, request->flash.block,
+                                request->flash.die, request->failed_planes);
     } else if (status != FTL_FLASH_DEAD) {
         /* The die cannot program its next row before this one. */
         ftl_wipe_give_up_keeper(ftl);

@@ -3,7 +3,7 @@
 #ifndef ESSD_FTL_PHASES_H
 #define ESSD_FTL_PHASES_H
 
-#include "storage/ftl/state.h"
+#include "storage/ftl/base/base_floor.h"
 
 enum ftl_power_phase {
     FTL_POWER_ON,    /* Works as usual, until the power fails. */
@@ -13,7 +13,7 @@ enum ftl_power_phase {
 };
 
 /** Whether capacitors supply the drive, or did, and it saves the buffer. */
-static inline bool ftl_power_is_failing(const struct ftl *ftl)
+static inline bool ftl_power_is_failing(const struct ftl_base_floor *ftl)
 {
     return ftl->power_phase != FTL_POWER_ON;
 }

@@ -3,7 +3,7 @@
  * How many logical units a flash has space for.  The number follows from the
  * geometry and from the blocks that the factory has marked as bad.
  */
-#include "storage/ftl/state.h"
+#include "storage/ftl/base/base_floor.h"
 
 enum { MIB_UNITS = (1 << 20) / FTL_UNIT_DATA };
 

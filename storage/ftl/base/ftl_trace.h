@@ -4,7 +4,7 @@
  * lib/trace.h.  Each function below is called only while they are wanted:
  *
  *     if (ftl_is_traced(ftl)) {
- *         ftl_trace_row(ftl, request);
+ *         ftl_trace_row(&ftl->map_floor, request);
  *     }
  *
  * The cause of each operation of the flash goes with the operation itself, as
@@ -13,7 +13,7 @@
 #ifndef ESSD_FTL_TRACE_H
 #define ESSD_FTL_TRACE_H
 
-#include "storage/ftl/state.h"
+#include "storage/ftl/base/base_floor.h"
 
 /* What an event FTL_PHASE is about.  Its phases are those of the enums named
  * here. */
@@ -28,7 +28,7 @@ enum ftl_wait {
     FTL_WAIT_DURABLE, /* a flush or FUA waits until the data is on flash */
 };
 
-static inline bool ftl_is_traced(const struct ftl *ftl)
+static inline bool ftl_is_traced(const struct ftl_base_floor *ftl)
 {
     return trace_is_on(ftl->config.trace, TRACE_GROUP_FTL);
 }
@@ -42,10 +42,11 @@ static inline uint32_t ftl_trace_request(uint32_t tag)
     return number == FTL_TAG_NUMBER ? TRACE_NO_REQUEST : number;
 }
 
-void ftl_trace_emit(const struct ftl *ftl, const struct trace_record *record,
-                    const char *text);
+void ftl_trace_emit(const struct ftl_base_floor *ftl,
+                    const struct trace_record *record, const char *text);
 /** @param superblock  what the activity works on, or FTL_NOWHERE */
-void ftl_trace_phase(const struct ftl *ftl, enum ftl_activity activity,
-                     uint32_t phase, uint32_t superblock);
+void ftl_trace_phase(const struct ftl_base_floor *ftl,
+                     enum ftl_activity activity, uint32_t phase,
+                     uint32_t superblock);
 
 #endif

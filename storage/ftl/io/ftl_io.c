@@ -25,7 +25,7 @@ enum {
     TRIMS_PER_STEP = 4096, /* see ftl_config.trims_per_step */
 };
 
-static uint32_t trims_per_step(const struct ftl *ftl)
+static uint32_t trims_per_step(const struct ftl_io_floor *ftl)
 {
     return ftl->config.trims_per_step != 0 ? ftl->config.trims_per_step
                                            : TRIMS_PER_STEP;
@@ -50,7 +50,7 @@ static void defer_trim(struct ftl_io *io, struct ftl_op *op)
  * @param any  set when the operation got on without leaving the queue
  * @return whether the operation has left the queue
  */
-static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
+static bool step_change(struct ftl_io_floor *ftl, struct ftl_op *op, bool *any)
 {
     /* Zeroes with metadata are written, since trimmed blocks have none. */
     bool is_write = op->io.op == MEDIA_WRITE || op->io.protection != 0 ||
@@ -79,17 +79,18 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
         progress =
             is_write ? ftl_write_unit(ftl, op) : ftl_write_trim_unit(ftl, op);
         if (progress == FTL_PROGRESS_NO_SLOT &&
-            (ftl->is_full || ftl_is_held(ftl))) {
+            (ftl->is_full || ftl_is_held(&ftl->ops_floor))) {
             ftl_op_fail(op, MEDIA_WRITE_ERROR);
         } else if (progress != FTL_PROGRESS_DONE) {
-            ftl_note_throttled(ftl, op, progress == FTL_PROGRESS_NO_SLOT);
+            ftl_note_throttled(&ftl->map_floor, op,
+                               progress == FTL_PROGRESS_NO_SLOT);
             return op->state != FTL_OP_QUEUED;
         }
     }
-    ftl_note_throttled(ftl, op, false);
+    ftl_note_throttled(&ftl->map_floor, op, false);
     ftl_list_remove(ftl_op_change_list(&ftl->io, op),
                     ftl_op_index(&ftl->io, op));
-    if (ftl_memory_is_pending(ftl)) {
+    if (ftl_memory_is_pending(&ftl->map_floor)) {
         ftl_list_append(&ftl->io.moving, ftl_op_index(&ftl->io, op));
     } else {
         ftl_op_end(ftl, op);
@@ -97,11 +98,11 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
     return true;
 }
 
-bool ftl_io_end_moving(struct ftl *ftl)
+bool ftl_io_end_moving(struct ftl_io_floor *ftl)
 {
     uint16_t count = ftl->io.moving.count;
 
-    ftl_memory_run(ftl);
+    ftl_memory_run(&ftl->map_floor);
     /* Not those that the owner submits meanwhile: they are not copied yet. */
     for (uint16_t left = count; left != 0; left--) {
         ftl_op_end(ftl, &ftl->io.ops[ftl_list_pop(&ftl->io.moving)]);
@@ -111,7 +112,7 @@ bool ftl_io_end_moving(struct ftl *ftl)
 
 /* ---- Flushes, and writes with FUA. */
 
-static bool step_barriers(struct ftl *ftl)
+static bool step_barriers(struct ftl_io_floor *ftl)
 {
     uint16_t next;
     bool any = false;
@@ -121,11 +122,11 @@ static bool step_barriers(struct ftl *ftl)
 
         next = ftl->io.op_links[i].next;
         if (ftl_slot_is_durable(&ftl->buffer, op->barrier) || ftl->is_full ||
-            ftl_is_held(ftl)) {
+            ftl_is_held(&ftl->ops_floor)) {
             if (!ftl_slot_is_durable(&ftl->buffer, op->barrier)) {
                 op->status = MEDIA_WRITE_ERROR;
             }
-            ftl_note_flushed(ftl, op);
+            ftl_note_flushed(&ftl->map_floor, op);
             ftl_list_remove(&ftl->io.barriers, i);
             ftl_op_finish(ftl, op);
             any = true;
@@ -135,7 +136,7 @@ static bool step_barriers(struct ftl *ftl)
 }
 
 /* What a checkpoint says must not change while it is written. */
-static bool holds_changes(const struct ftl *ftl)
+static bool holds_changes(const struct ftl_io_floor *ftl)
 {
     return ftl->checkpoint.state == FTL_CHECKPOINT_DRAINING ||
            ftl->checkpoint.state == FTL_CHECKPOINT_WRITING;
@@ -174,7 +175,7 @@ static bool must_follow(const struct ftl_io *io, const struct ftl_op *op)
 
 /* Take writes, trims and flushes in order.  Leave out those that must_follow()
  * others; stop at the first one that waits for anything else. */
-static bool step_changes(struct ftl *ftl)
+static bool step_changes(struct ftl_io_floor *ftl)
 {
     uint16_t left_out = FTL_LIST_END; /* the last one that was left out */
     uint16_t index = ftl->io.changes.head;
@@ -195,7 +196,7 @@ static bool step_changes(struct ftl *ftl)
 }
 
 /* Go on with one of the long trims. */
-static bool step_trims(struct ftl *ftl)
+static bool step_trims(struct ftl_io_floor *ftl)
 {
     bool any = false;
 
@@ -203,7 +204,7 @@ static bool step_trims(struct ftl *ftl)
            (step_change(ftl, &ftl->io.ops[ftl->io.trims.head], &any) || any);
 }
 
-bool ftl_io_step(struct ftl *ftl)
+bool ftl_io_step(struct ftl_io_floor *ftl)
 {
     uint16_t next;
     /* First those that wait already: garbage collection has seen the trims that
@@ -222,7 +223,7 @@ bool ftl_io_step(struct ftl *ftl)
     return any;
 }
 
-bool ftl_io_refuse(struct ftl *ftl)
+bool ftl_io_refuse(struct ftl_io_floor *ftl)
 {
     struct ftl_list *const lists[] = {&ftl->io.reads, &ftl->io.changes,
                                       &ftl->io.trims};
@@ -242,7 +243,7 @@ bool ftl_io_refuse(struct ftl *ftl)
 
 /* ---- Submission. */
 
-static void refuse_op(struct ftl *ftl, struct ftl_op *op,
+static void refuse_op(struct ftl_io_floor *ftl, struct ftl_op *op,
                       enum media_status status)
 {
     op->status = (uint8_t)status;
@@ -253,10 +254,10 @@ static void refuse_op(struct ftl *ftl, struct ftl_op *op,
 
 /*
  * Start a read at once if its first unit is on flash.  Such a read waits for
- * the flash, so it does not end before ftl_submit() returns.
+ * the flash, so it does not end before ftl_io_submit() returns.
  * @return false when the read has to wait in the queue
  */
-static bool start_read(struct ftl *ftl, struct ftl_op *op)
+static bool start_read(struct ftl_io_floor *ftl, struct ftl_op *op)
 {
     uint32_t first = (uint32_t)(op->next_sector / FTL_UNIT_SECTORS);
 
@@ -271,17 +272,18 @@ static bool start_read(struct ftl *ftl, struct ftl_op *op)
 
 /* Whether a write may begin at once: no other change waits, or goes on after
  * it has waited for old contents. */
-static bool serves_writes(const struct ftl *ftl)
+static bool serves_writes(const struct ftl_io_floor *ftl)
 {
     return ftl->state == FTL_READY && ftl->keep.phase == FTL_KEEP_IN_USE &&
-           !ftl_power_is_failing(ftl) && ftl->io.changes.count == 0 &&
-           ftl->io.trims.count == 0 && ftl->io.filling.count == 0 &&
-           !ftl->is_read_only && !ftl->is_full && !holds_changes(ftl);
+           !ftl_power_is_failing(&ftl->base_floor) &&
+           ftl->io.changes.count == 0 && ftl->io.trims.count == 0 &&
+           ftl->io.filling.count == 0 && !ftl->is_read_only && !ftl->is_full &&
+           !holds_changes(ftl);
 }
 
 /* Submit an operation that is no short read.  This is not inline, so that a
  * short read need not save registers. */
-static __attribute__((noinline)) bool submit_op(struct ftl *ftl,
+static __attribute__((noinline)) bool submit_op(struct ftl_io_floor *ftl,
                                                 const struct media_io *io)
 {
     uint64_t sectors = (uint64_t)ftl->config.logical_units * FTL_UNIT_SECTORS;
@@ -326,25 +328,25 @@ static __attribute__((noinline)) bool submit_op(struct ftl *ftl,
     return true;
 }
 
-bool ftl_submit(struct ftl *ftl, const struct media_io *io)
+bool ftl_io_submit(struct ftl_io_floor *ftl, const struct media_io *io)
 {
     return ftl_short_read_start(ftl, io) || submit_op(ftl, io);
 }
 
 /* An operation is free: start the one that comes before all others. */
-void ftl_io_start_next(struct ftl *ftl)
+void ftl_io_start_next(struct ftl_io_floor *ftl)
 {
-    ftl->io.has_next = !ftl_submit(ftl, &ftl->io.next);
+    ftl->io.has_next = !ftl_io_submit(ftl, &ftl->io.next);
 }
 
-void ftl_submit_next(struct ftl *ftl, const struct media_io *io)
+void ftl_io_submit_next(struct ftl_io_floor *ftl, const struct media_io *io)
 {
     ASSERT(!ftl->io.has_next);
     ftl->io.next = *io;
     ftl_io_start_next(ftl);
 }
 
-bool ftl_withdraw_next(struct ftl *ftl)
+bool ftl_io_withdraw_next(struct ftl_io_floor *ftl)
 {
     bool has_waited = ftl->io.has_next;
 

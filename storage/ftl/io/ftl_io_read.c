@@ -7,25 +7,25 @@
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/ops/ops.h"
 
-static void copy_to_pieces(struct ftl *ftl, struct ftl_op *op,
+static void copy_to_pieces(struct ftl_io_floor *ftl, struct ftl_op *op,
                            const uint8_t *from, uint32_t len)
 {
     while (len != 0) {
         uint32_t now = len;
         uint8_t *at = ftl_op_take_piece(op, &now);
 
-        ftl_memory_move(ftl, FTL_MOVE_COPY, at, from, now);
+        ftl_memory_move(&ftl->map_floor, FTL_MOVE_COPY, at, from, now);
         from += now;
         len -= now;
     }
-    ftl_memory_run(ftl);
+    ftl_memory_run(&ftl->map_floor);
 }
 
 /* Send the request of a read that is being put together, if there is one. */
-static void send_read(struct ftl *ftl, struct ftl_request **open)
+static void send_read(struct ftl_io_floor *ftl, struct ftl_request **open)
 {
     if (*open != NULL) {
-        ftl_request_send_now(ftl, *open);
+        ftl_request_send_now(&ftl->ops_floor, *open);
         *open = NULL;
     }
 }
@@ -35,8 +35,9 @@ static void send_read(struct ftl *ftl, struct ftl_request **open)
  * if it is for the same row and has room, or a new one.
  * @return NULL when there is none
  */
-static struct ftl_request *request_for_part(struct ftl *ftl, struct ftl_op *op,
-                                            uint32_t place, uint32_t length,
+static struct ftl_request *request_for_part(struct ftl_io_floor *ftl,
+                                            struct ftl_op *op, uint32_t place,
+                                            uint32_t length,
                                             struct ftl_request **open)
 {
     uint32_t units = ftl->layout.row_units;
@@ -60,8 +61,8 @@ static struct ftl_request *request_for_part(struct ftl *ftl, struct ftl_op *op,
 }
 
 /* Read a part of a unit from flash. @return false when there is no request */
-static bool read_from_flash(struct ftl *ftl, struct ftl_op *op, uint32_t place,
-                            const struct ftl_op_part *part,
+static bool read_from_flash(struct ftl_io_floor *ftl, struct ftl_op *op,
+                            uint32_t place, const struct ftl_op_part *part,
                             struct ftl_request **open)
 {
     struct ftl_request *request =
@@ -77,7 +78,7 @@ static bool read_from_flash(struct ftl *ftl, struct ftl_op *op, uint32_t place,
 
         unit.offset = (uint16_t)(part->offset + done);
         unit.length = (uint16_t)len;
-        unit.system = ftl_marks_read(ftl, request);
+        unit.system = ftl_marks_read(&ftl->map_floor, request);
         done += len;
         unit.more = done < part->length;
         request->numbers[request->flash.num_units] = part->number;
@@ -87,8 +88,8 @@ static bool read_from_flash(struct ftl *ftl, struct ftl_op *op, uint32_t place,
 }
 
 /* The same for blocks with metadata: one request for each unit. */
-static bool read_protected(struct ftl *ftl, struct ftl_op *op, uint32_t place,
-                           const struct ftl_op_part *part,
+static bool read_protected(struct ftl_io_floor *ftl, struct ftl_op *op,
+                           uint32_t place, const struct ftl_op_part *part,
                            struct ftl_request **open)
 {
     struct ftl_request *request;
@@ -105,7 +106,7 @@ static bool read_protected(struct ftl *ftl, struct ftl_op *op, uint32_t place,
 }
 
 /* Read a part of a unit that has no contents. */
-static void read_nothing(struct ftl *ftl, struct ftl_op *op,
+static void read_nothing(struct ftl_io_floor *ftl, struct ftl_op *op,
                          const struct ftl_op_part *part)
 {
     if (op->io.protection != 0) {
@@ -117,8 +118,8 @@ static void read_nothing(struct ftl *ftl, struct ftl_op *op,
 
 /* Read a part of a unit that is in a slot.  If the controller finds a lost word
  * while it copies the data, the slot has a mark after the copy. */
-static void read_from_slot(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
-                           const struct ftl_op_part *part)
+static void read_from_slot(struct ftl_io_floor *ftl, struct ftl_op *op,
+                           uint16_t slot, const struct ftl_op_part *part)
 {
     const uint8_t *data = ftl_slot_data(&ftl->buffer, slot);
 
@@ -133,7 +134,7 @@ static void read_from_slot(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
 }
 
 /* @return false when the unit has to wait */
-static bool read_unit(struct ftl *ftl, struct ftl_op *op,
+static bool read_unit(struct ftl_io_floor *ftl, struct ftl_op *op,
                       struct ftl_request **open)
 {
     struct ftl_op_part part = ftl_op_next_part(op);
@@ -166,7 +167,7 @@ static bool read_unit(struct ftl *ftl, struct ftl_op *op,
  * Read units until one has to wait.
  * @return whether all units have been read, or their requests sent
  */
-bool ftl_read_units(struct ftl *ftl, struct ftl_op *op)
+bool ftl_read_units(struct ftl_io_floor *ftl, struct ftl_op *op)
 {
     struct ftl_request *open = NULL; /* takes units of the same row */
     bool must_wait = false;
@@ -179,7 +180,7 @@ bool ftl_read_units(struct ftl *ftl, struct ftl_op *op)
 }
 
 /* @return whether the operation has left the queue */
-bool ftl_read_step(struct ftl *ftl, struct ftl_op *op)
+bool ftl_read_step(struct ftl_io_floor *ftl, struct ftl_op *op)
 {
     if (!ftl_read_units(ftl, op)) {
         return false;
@@ -193,7 +194,8 @@ bool ftl_read_step(struct ftl *ftl, struct ftl_op *op)
 }
 
 /* Whether all units of a read are good. */
-bool ftl_io_are_units_good(struct ftl *ftl, const struct ftl_request *request,
+bool ftl_io_are_units_good(struct ftl_io_floor *ftl,
+                           const struct ftl_request *request,
                            enum ftl_flash_status status)
 {
     if (status != FTL_FLASH_OK) {
@@ -209,7 +211,7 @@ bool ftl_io_are_units_good(struct ftl *ftl, const struct ftl_request *request,
 }
 
 /* A request of a read has ended. */
-static void end_request(struct ftl *ftl, struct ftl_op *op)
+static void end_request(struct ftl_io_floor *ftl, struct ftl_op *op)
 {
     op->requests--;
     if (op->requests == 0 && op->state == FTL_OP_READING) {
@@ -218,7 +220,7 @@ static void end_request(struct ftl *ftl, struct ftl_op *op)
 }
 
 /* The units of a request are good. */
-static void end_good_request(struct ftl *ftl, struct ftl_op *op,
+static void end_good_request(struct ftl_io_floor *ftl, struct ftl_op *op,
                              const struct ftl_request *request)
 {
     if (op->io.protection != 0) {
@@ -228,7 +230,7 @@ static void end_good_request(struct ftl *ftl, struct ftl_op *op,
     end_request(ftl, op);
 }
 
-void ftl_io_read_good(struct ftl *ftl, struct ftl_request *request)
+void ftl_io_read_good(struct ftl_io_floor *ftl, struct ftl_request *request)
 {
     bool is_short = request->is_short;
     struct ftl_op *op = &ftl->io.ops[request->op];
@@ -245,7 +247,7 @@ void ftl_io_read_good(struct ftl *ftl, struct ftl_request *request)
     }
 }
 
-bool ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_io_read_done(struct ftl_io_floor *ftl, struct ftl_request *request,
                       enum ftl_flash_status status)
 {
     struct ftl_op *op = &ftl->io.ops[request->op];
@@ -259,9 +261,9 @@ bool ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
     return false;
 }
 
-bool ftl_io_expects(const struct ftl *ftl, const struct ftl_request *request,
-                    uint32_t entry, uint32_t place,
-                    const struct ftl_system *system)
+bool ftl_io_expects(const struct ftl_io_floor *ftl,
+                    const struct ftl_request *request, uint32_t entry,
+                    uint32_t place, const struct ftl_system *system)
 {
     uint32_t number =
         request->kind == FTL_REQUEST_READ

@@ -18,11 +18,11 @@
 
 /* Copy what an operation writes: its pieces, or zeroes.  The next
  * ftl_memory_run() does these copies. */
-static void copy_from_pieces(struct ftl *ftl, struct ftl_op *op, uint8_t *to,
-                             uint32_t len)
+static void copy_from_pieces(struct ftl_io_floor *ftl, struct ftl_op *op,
+                             uint8_t *to, uint32_t len)
 {
     if (op->io.op != MEDIA_WRITE) {
-        ftl_memory_run(ftl);
+        ftl_memory_run(&ftl->map_floor);
         memset(to, 0, len);
         return;
     }
@@ -30,14 +30,14 @@ static void copy_from_pieces(struct ftl *ftl, struct ftl_op *op, uint8_t *to,
         uint32_t now = len;
         const uint8_t *at = ftl_op_take_piece(op, &now);
 
-        ftl_memory_move(ftl, FTL_MOVE_COPY, to, at, now);
+        ftl_memory_move(&ftl->map_floor, FTL_MOVE_COPY, to, at, now);
         to += now;
         len -= now;
     }
 }
 
 /* Read the old contents of a unit into a slot. */
-static enum ftl_progress start_fill(struct ftl *ftl, struct ftl_op *op,
+static enum ftl_progress start_fill(struct ftl_io_floor *ftl, struct ftl_op *op,
                                     uint32_t number, uint32_t place)
 {
     struct ftl_request *request;
@@ -58,12 +58,12 @@ static enum ftl_progress start_fill(struct ftl *ftl, struct ftl_op *op,
     request->op = ftl_op_index(&ftl->io, op);
     request->flash.tag = ftl_tag(FTL_CAUSE_WRITE, op->io.number);
     /* Moves of this step may still use the buffer of this slot. */
-    ftl_memory_run(ftl);
+    ftl_memory_run(&ftl->map_floor);
     ftl_request_add(&ftl->layout, request, place,
                     &(struct ftl_flash_unit){
                         .data = ftl_slot_data(&ftl->buffer, index),
                         .meta = ftl_slot_meta(&ftl->buffer, index),
-                        .system = ftl_marks_read(ftl, request),
+                        .system = ftl_marks_read(&ftl->map_floor, request),
                         .length = FTL_UNIT_DATA,
                     });
     ftl_request_send(&ftl->ops, request);
@@ -78,14 +78,14 @@ static enum ftl_progress start_fill(struct ftl *ftl, struct ftl_op *op,
 }
 
 /* Write a part into a slot that has all other contents already. */
-static void write_part(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
-                       const struct ftl_op_part *part)
+static void write_part(struct ftl_io_floor *ftl, struct ftl_op *op,
+                       uint16_t slot, const struct ftl_op_part *part)
 {
     uint8_t *data = ftl_slot_data(&ftl->buffer, slot);
 
     /* Before the copy: if the copy finds a lost word, it makes a new mark. */
     if (ftl->has_marks || op->io.op == MEDIA_WRITE_UNCORRECTABLE) {
-        ftl_marks_write(ftl, op, slot, part->offset, part->length);
+        ftl_marks_write(&ftl->map_floor, op, slot, part->offset, part->length);
     }
     if (op->io.protection != 0) {
         ftl_protect_write(ftl, op, data, ftl_slot_meta(&ftl->buffer, slot),
@@ -100,7 +100,7 @@ static void write_part(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
     op->next_sector += part->length >> FTL_SECTOR_SHIFT;
 }
 
-bool ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_io_fill_done(struct ftl_io_floor *ftl, struct ftl_request *request,
                       enum ftl_flash_status status)
 {
     struct ftl_op *op = &ftl->io.ops[request->op];
@@ -114,8 +114,8 @@ bool ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
     if (ftl_io_are_units_good(ftl, request, status)) {
         slot->marks = ftl_marks_of(&request->units[0]);
         write_part(ftl, op, op->fill_slot, &part);
-        ftl_slot_accept(ftl, op->fill_slot);
-        ftl_memory_run(ftl);
+        ftl_slot_accept(&ftl->map_floor, op->fill_slot);
+        ftl_memory_run(&ftl->map_floor);
         ftl->counters.host_units++;
     } else {
         ftl->map[slot->number] = slot->old_place;
@@ -138,7 +138,8 @@ bool ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
  * @param entry  of the map: where the contents before them are
  * @return FTL_LIST_END when no slot is free
  */
-static uint16_t take_new_slot(struct ftl *ftl, uint32_t number, uint32_t entry)
+static uint16_t take_new_slot(struct ftl_io_floor *ftl, uint32_t number,
+                              uint32_t entry)
 {
     uint16_t index = ftl_slot_take(&ftl->buffer, FTL_POOL_HOST, number);
 
@@ -154,7 +155,8 @@ static uint16_t take_new_slot(struct ftl *ftl, uint32_t number, uint32_t entry)
  *               a slot that is being programmed, or nowhere (they are zeroes),
  *               or a place if the part is the whole unit.
  */
-static enum ftl_progress write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
+static enum ftl_progress write_to_new_slot(struct ftl_io_floor *ftl,
+                                           struct ftl_op *op,
                                            const struct ftl_op_part *part,
                                            uint32_t entry)
 {
@@ -168,32 +170,33 @@ static enum ftl_progress write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
     slot = &ftl->buffer.slots[index];
     data = ftl_slot_data(&ftl->buffer, index);
     if (part->length != FTL_UNIT_DATA) {
-        ftl_memory_run(ftl);
+        ftl_memory_run(&ftl->map_floor);
         if (ftl_is_in_slot(entry)) {
-            ftl_memory_move(ftl, FTL_MOVE_COPY, data,
+            ftl_memory_move(&ftl->map_floor, FTL_MOVE_COPY, data,
                             ftl_slot_data(&ftl->buffer, (uint16_t)entry),
                             FTL_UNIT_DATA);
-            ftl_memory_move(
-                ftl, FTL_MOVE_COPY, ftl_slot_meta(&ftl->buffer, index),
-                ftl_slot_meta(&ftl->buffer, (uint16_t)entry), FTL_UNIT_META);
-            ftl_memory_run(ftl);
+            ftl_memory_move(&ftl->map_floor, FTL_MOVE_COPY,
+                            ftl_slot_meta(&ftl->buffer, index),
+                            ftl_slot_meta(&ftl->buffer, (uint16_t)entry),
+                            FTL_UNIT_META);
+            ftl_memory_run(&ftl->map_floor);
             slot->marks = ftl->buffer.slots[(uint16_t)entry].marks;
         } else {
             memset(data, 0, FTL_UNIT_DATA);
         }
     }
     write_part(ftl, op, index, part);
-    ftl_slot_accept(ftl, index);
+    ftl_slot_accept(&ftl->map_floor, index);
     ftl->counters.host_units++;
     return FTL_PROGRESS_DONE;
 }
 
-enum ftl_progress ftl_write_unit(struct ftl *ftl, struct ftl_op *op)
+enum ftl_progress ftl_write_unit(struct ftl_io_floor *ftl, struct ftl_op *op)
 {
     struct ftl_op_part part = ftl_op_next_part(op);
     uint32_t entry = ftl->map[part.number];
 
-    if (ftl_is_filling(ftl, entry)) {
+    if (ftl_is_filling(&ftl->map_floor, entry)) {
         return FTL_PROGRESS_WAITS;
     }
     if (ftl_is_in_slot(entry)) {
@@ -201,11 +204,12 @@ enum ftl_progress ftl_write_unit(struct ftl *ftl, struct ftl_op *op)
 
         if (ftl->buffer.slots[index].state == FTL_SLOT_WAITING) {
             /* Moves of this step may still have to fill the slot. */
-            ftl_memory_run(ftl);
-            ftl_slot_renew(ftl, index, part.length != FTL_UNIT_DATA);
+            ftl_memory_run(&ftl->map_floor);
+            ftl_slot_renew(&ftl->map_floor, index,
+                           part.length != FTL_UNIT_DATA);
             write_part(ftl, op, index, &part);
-            ftl_memory_run(ftl);
-            ftl_keep_renewed(ftl, index);
+            ftl_memory_run(&ftl->map_floor);
+            ftl_keep_renewed(&ftl->map_floor, index);
             ftl->counters.host_units++;
             return FTL_PROGRESS_DONE;
         }
@@ -219,7 +223,8 @@ enum ftl_progress ftl_write_unit(struct ftl *ftl, struct ftl_op *op)
     return write_to_new_slot(ftl, op, &part, entry);
 }
 
-enum ftl_progress ftl_write_trim_unit(struct ftl *ftl, struct ftl_op *op)
+enum ftl_progress ftl_write_trim_unit(struct ftl_io_floor *ftl,
+                                      struct ftl_op *op)
 {
     struct ftl_op_part part = ftl_op_next_part(op);
     uint32_t entry = ftl->map[part.number];
@@ -228,9 +233,10 @@ enum ftl_progress ftl_write_trim_unit(struct ftl *ftl, struct ftl_op *op)
         if (part.length != FTL_UNIT_DATA) {
             return ftl_write_unit(ftl, op);
         }
-        if (!ftl_trim_unit(ftl, part.number)) {
-            return ftl_is_filling(ftl, entry) ? FTL_PROGRESS_WAITS
-                                              : FTL_PROGRESS_NO_SLOT;
+        if (!ftl_trim_unit(&ftl->pages_floor, part.number)) {
+            return ftl_is_filling(&ftl->map_floor, entry)
+                       ? FTL_PROGRESS_WAITS
+                       : FTL_PROGRESS_NO_SLOT;
         }
     }
     op->next_sector += part.length >> FTL_SECTOR_SHIFT;
@@ -242,7 +248,7 @@ enum ftl_progress ftl_write_trim_unit(struct ftl *ftl, struct ftl_op *op)
  * of its own.  The next ftl_step() copies the data, and ends the operation.
  * @return false when the write has to be started in the usual way
  */
-bool ftl_write_short(struct ftl *ftl, struct ftl_op *op)
+bool ftl_write_short(struct ftl_io_floor *ftl, struct ftl_op *op)
 {
     const struct media_io *io = &op->io;
     uint32_t number = (uint32_t)(io->first_lba / FTL_UNIT_SECTORS);
@@ -263,9 +269,10 @@ bool ftl_write_short(struct ftl *ftl, struct ftl_op *op)
     if (index == FTL_LIST_END) {
         return false;
     }
-    ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_data(&ftl->buffer, index),
-                    io->pieces[0].ptr, FTL_UNIT_DATA);
-    ftl_slot_accept(ftl, index);
+    ftl_memory_move(&ftl->map_floor, FTL_MOVE_COPY,
+                    ftl_slot_data(&ftl->buffer, index), io->pieces[0].ptr,
+                    FTL_UNIT_DATA);
+    ftl_slot_accept(&ftl->map_floor, index);
     ftl->counters.host_units++;
     op->next_sector = op->end_sector;
     ftl_list_append(&ftl->io.moving, ftl_op_index(&ftl->io, op));

@@ -3,9 +3,9 @@
 #ifndef ESSD_FTL_OP_PARTS_H
 #define ESSD_FTL_OP_PARTS_H
 
-#include "storage/ftl/state.h"
-
+#include "storage/ftl/io/io_floor.h"
 #include "storage/ftl/map/map.h"
+#include "storage/ftl/ops/ftl_kinds.h"
 
 static inline uint16_t ftl_op_index(const struct ftl_io *io,
                                     const struct ftl_op *op)
@@ -56,7 +56,7 @@ static inline uint8_t *ftl_op_take_piece(struct ftl_op *op, uint32_t *len)
     return at;
 }
 
-static inline void ftl_op_finish(struct ftl *ftl, struct ftl_op *op)
+static inline void ftl_op_finish(struct ftl_io_floor *ftl, struct ftl_op *op)
 {
     enum media_status status = (enum media_status)op->status;
     struct media_owner *owner = op->io.owner;
@@ -65,7 +65,7 @@ static inline void ftl_op_finish(struct ftl *ftl, struct ftl_op *op)
     ftl_stack_push(&ftl->io.free_ops, ftl_op_index(&ftl->io, op));
     if (__builtin_expect(ftl->io.has_next, 0)) {
         /* Before the owner takes the free operation. */
-        ftl->io.start_next(ftl);
+        ftl->io.start_next(ftl_whole(&ftl->ops_floor));
     }
     media_end(owner, status);
 }
@@ -78,6 +78,6 @@ static inline void ftl_op_fail(struct ftl_op *op, enum media_status status)
 }
 
 /** All parts are done, or the operation has failed. */
-void ftl_op_end(struct ftl *ftl, struct ftl_op *op);
+void ftl_op_end(struct ftl_io_floor *ftl, struct ftl_op *op);
 
 #endif

@@ -16,8 +16,8 @@
  * moves, and says what is checked.  No hart reads the data or metadata of a
  * host.
  */
-#include "storage/ftl/map/ftl_memory.h"
 #include "storage/ftl/io/io.h"
+#include "storage/ftl/map/ftl_memory.h"
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/ops/ops.h"
 
@@ -63,8 +63,8 @@ static void note_failure(struct ftl_op *op, uint32_t block,
     }
 }
 
-void ftl_note_failed_check(struct ftl *ftl, const struct ftl_move *move,
-                           enum ftl_check check)
+void ftl_protect_note_failed(struct ftl_io_floor *ftl,
+                             const struct ftl_move *move, enum ftl_check check)
 {
     static const uint8_t status_of[] = {
         [FTL_CHECK_GUARD] = MEDIA_GUARD_ERROR,
@@ -87,7 +87,7 @@ static uint32_t next_block(const struct ftl_op *op)
 /* ---- Moves of a block. */
 
 /* Add the data of a block, in the pieces, to its guard. */
-static void add_pieces(struct ftl *ftl, const struct ftl_op *op,
+static void add_pieces(struct ftl_io_floor *ftl, const struct ftl_op *op,
                        struct ftl_cursor *cursor)
 {
     uint32_t left = block_bytes(&op->io);
@@ -96,13 +96,13 @@ static void add_pieces(struct ftl *ftl, const struct ftl_op *op,
         uint32_t now = left;
         const uint8_t *at = ftl_cursor_take(cursor, &now);
 
-        ftl_memory_add_guard(ftl, op, NULL, at, now);
+        ftl_memory_add_guard(&ftl->map_floor, op, NULL, at, now);
         left -= now;
     }
 }
 
 /* Copy `len` bytes between a unit and the pieces. */
-static void move_bytes(struct ftl *ftl, const struct ftl_op *op,
+static void move_bytes(struct ftl_io_floor *ftl, const struct ftl_op *op,
                        struct ftl_cursor *cursor, uint8_t *unit, uint32_t len,
                        bool adds_guard)
 {
@@ -113,9 +113,9 @@ static void move_bytes(struct ftl *ftl, const struct ftl_op *op,
         const uint8_t *from = op->io.op == MEDIA_READ ? unit : piece;
 
         if (adds_guard) {
-            ftl_memory_add_guard(ftl, op, to, from, now);
+            ftl_memory_add_guard(&ftl->map_floor, op, to, from, now);
         } else {
-            ftl_memory_move(ftl, FTL_MOVE_COPY, to, from, now);
+            ftl_memory_move(&ftl->map_floor, FTL_MOVE_COPY, to, from, now);
         }
         unit += now;
         len -= now;
@@ -125,7 +125,7 @@ static void move_bytes(struct ftl *ftl, const struct ftl_op *op,
 /* ---- Writes. */
 
 /* Have the controller check all blocks of a write. */
-static void check_blocks(struct ftl *ftl, const struct ftl_op *op)
+static void check_blocks(struct ftl_io_floor *ftl, const struct ftl_op *op)
 {
     const struct media_io *io = &op->io;
     uint32_t bytes = block_bytes(io);
@@ -141,13 +141,14 @@ static void check_blocks(struct ftl *ftl, const struct ftl_op *op)
         } else {
             ftl_cursor_skip(&cursor, bytes);
         }
-        ftl_memory_protect(ftl, op, i, NULL, ftl_cursor_take(&cursor, &len));
+        ftl_memory_protect(&ftl->map_floor, op, i, NULL,
+                           ftl_cursor_take(&cursor, &len));
         ASSERT(len == PI_LEN);
     }
-    ftl_memory_run(ftl);
+    ftl_memory_run(&ftl->map_floor);
 }
 
-bool ftl_protect_check_write(struct ftl *ftl, struct ftl_op *op)
+bool ftl_protect_check_write(struct ftl_io_floor *ftl, struct ftl_op *op)
 {
     const struct media_io *io = &op->io;
 
@@ -159,20 +160,22 @@ bool ftl_protect_check_write(struct ftl *ftl, struct ftl_op *op)
 }
 
 /* Write zeroes to a block.  The hart writes them, and reads nothing. */
-static void write_zeroes(struct ftl *ftl, const struct ftl_op *op,
+static void write_zeroes(struct ftl_io_floor *ftl, const struct ftl_op *op,
                          uint32_t block, uint8_t *data, uint8_t *meta)
 {
     memset(data, 0, block_bytes(&op->io));
     if (is_interleaved(&op->io)) {
         memset(meta, 0, PI_LEN);
     } else {
-        ftl_memory_add_guard(ftl, op, NULL, data, block_bytes(&op->io));
-        ftl_memory_protect(ftl, op, block, meta, NULL);
+        ftl_memory_add_guard(&ftl->map_floor, op, NULL, data,
+                             block_bytes(&op->io));
+        ftl_memory_protect(&ftl->map_floor, op, block, meta, NULL);
     }
 }
 
-void ftl_protect_write(struct ftl *ftl, struct ftl_op *op, uint8_t *data,
-                       uint8_t *meta, uint32_t offset, uint32_t length)
+void ftl_protect_write(struct ftl_io_floor *ftl, struct ftl_op *op,
+                       uint8_t *data, uint8_t *meta, uint32_t offset,
+                       uint32_t length)
 {
     const struct media_io *io = &op->io;
     uint32_t bytes = block_bytes(io);
@@ -182,7 +185,7 @@ void ftl_protect_write(struct ftl *ftl, struct ftl_op *op, uint8_t *data,
 
     if (io->op != MEDIA_WRITE) {
         /* Pending moves come before the writes of the hart below. */
-        ftl_memory_run(ftl);
+        ftl_memory_run(&ftl->map_floor);
     }
     for (uint32_t at = offset; at < offset + length; at += bytes, block++) {
         uint8_t *block_meta = meta + meta_offset(io, at);
@@ -193,7 +196,7 @@ void ftl_protect_write(struct ftl *ftl, struct ftl_op *op, uint8_t *data,
         }
         move_bytes(ftl, op, &cursor, data + at, bytes, makes);
         if (makes) {
-            ftl_memory_protect(ftl, op, block, block_meta, NULL);
+            ftl_memory_protect(&ftl->map_floor, op, block, block_meta, NULL);
         } else {
             move_bytes(ftl, op, &cursor, block_meta, PI_LEN, false);
         }
@@ -207,7 +210,7 @@ void ftl_protect_write(struct ftl *ftl, struct ftl_op *op, uint8_t *data,
 
 /* Have the controller check the metadata of a block, and put it into the pieces
  * if the host wants it. */
-static void finish_block(struct ftl *ftl, const struct ftl_op *op,
+static void finish_block(struct ftl_io_floor *ftl, const struct ftl_op *op,
                          struct ftl_cursor *cursor, uint32_t block,
                          const uint8_t *meta)
 {
@@ -217,9 +220,9 @@ static void finish_block(struct ftl *ftl, const struct ftl_op *op,
 
     ASSERT(len == PI_LEN);
     if (op->io.protection & MEDIA_CHECKS) {
-        ftl_memory_protect(ftl, op, block, to, meta);
+        ftl_memory_protect(&ftl->map_floor, op, block, to, meta);
     } else if (to != NULL) {
-        ftl_memory_move(ftl, FTL_MOVE_COPY, to, meta, PI_LEN);
+        ftl_memory_move(&ftl->map_floor, FTL_MOVE_COPY, to, meta, PI_LEN);
     }
 }
 
@@ -237,8 +240,9 @@ static void read_trimmed(struct ftl_op *op, uint32_t length)
     op->next = cursor;
 }
 
-void ftl_protect_read(struct ftl *ftl, struct ftl_op *op, const uint8_t *data,
-                      const uint8_t *meta, uint32_t offset, uint32_t length)
+void ftl_protect_read(struct ftl_io_floor *ftl, struct ftl_op *op,
+                      const uint8_t *data, const uint8_t *meta, uint32_t offset,
+                      uint32_t length)
 {
     const struct media_io *io = &op->io;
     uint32_t bytes = block_bytes(io);
@@ -255,11 +259,11 @@ void ftl_protect_read(struct ftl *ftl, struct ftl_op *op, const uint8_t *data,
         finish_block(ftl, op, &cursor, block, meta + meta_offset(io, at));
     }
     op->next = cursor;
-    ftl_memory_run(ftl);
+    ftl_memory_run(&ftl->map_floor);
 }
 
 /* Name the data of a block, in the pieces, as the next parts of a unit. */
-static void add_block(struct ftl *ftl, struct ftl_request *request,
+static void add_block(struct ftl_io_floor *ftl, struct ftl_request *request,
                       uint32_t place, struct ftl_cursor *cursor,
                       uint32_t offset, uint32_t length, bool is_last)
 {
@@ -272,14 +276,14 @@ static void add_block(struct ftl *ftl, struct ftl_request *request,
         unit.offset = (uint16_t)(offset + done);
         unit.length = (uint16_t)len;
         unit.meta = request->flash.num_units == 0 ? request->meta : NULL;
-        unit.system = ftl_marks_read(ftl, request);
+        unit.system = ftl_marks_read(&ftl->map_floor, request);
         done += len;
         unit.more = done < length || !is_last;
         ftl_request_add(&ftl->layout, request, place, &unit);
     }
 }
 
-void ftl_protect_read_flash(struct ftl *ftl, struct ftl_op *op,
+void ftl_protect_read_flash(struct ftl_io_floor *ftl, struct ftl_op *op,
                             struct ftl_request *request, uint32_t place,
                             uint32_t offset, uint32_t length)
 {
@@ -301,7 +305,7 @@ void ftl_protect_read_flash(struct ftl *ftl, struct ftl_op *op,
     op->next = cursor;
 }
 
-void ftl_protect_read_done(struct ftl *ftl, struct ftl_op *op,
+void ftl_protect_read_done(struct ftl_io_floor *ftl, struct ftl_op *op,
                            const struct ftl_request *request)
 {
     const struct media_io *io = &op->io;
@@ -320,7 +324,7 @@ void ftl_protect_read_done(struct ftl *ftl, struct ftl_op *op,
         finish_block(ftl, op, &cursor, block,
                      request->meta + meta_offset(io, at));
     }
-    ftl_memory_run(ftl);
+    ftl_memory_run(&ftl->map_floor);
 }
 
 /* ---- Trims. */

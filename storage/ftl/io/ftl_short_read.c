@@ -3,10 +3,10 @@
 
 #include "storage/ftl/base/ftl_phases.h"
 
-bool ftl_serves_reads(const struct ftl *ftl)
+bool ftl_serves_reads(const struct ftl_io_floor *ftl)
 {
     return ftl->state == FTL_READY && ftl->keep.phase == FTL_KEEP_IN_USE &&
-           ftl->io.reads.count == 0 && !ftl_power_is_failing(ftl);
+           ftl->io.reads.count == 0 && !ftl_power_is_failing(&ftl->base_floor);
 }
 
 static bool is_short_read(const struct media_io *io)
@@ -69,7 +69,7 @@ static void set_op(struct ftl_op *op, const struct media_io *io)
     op->io.owner = io->owner;
 }
 
-bool ftl_short_read_start(struct ftl *ftl, const struct media_io *io)
+bool ftl_short_read_start(struct ftl_io_floor *ftl, const struct media_io *io)
 {
     uint64_t number = io->first_lba / FTL_UNIT_SECTORS;
     uint16_t op = ftl->io.free_ops.head;

@@ -7,10 +7,10 @@
 #ifndef ESSD_FTL_SHORT_READ_H
 #define ESSD_FTL_SHORT_READ_H
 
-#include "storage/ftl/state.h"
+#include "storage/ftl/io/io_floor.h"
 
 /** Whether a read may begin at once: no other read waits. */
-bool ftl_serves_reads(const struct ftl *ftl);
+bool ftl_serves_reads(const struct ftl_io_floor *ftl);
 
 /**
  * Start a short read if its unit is on flash, and an operation and a request
@@ -18,6 +18,7 @@ bool ftl_serves_reads(const struct ftl *ftl);
  *
  * @return false when nothing was started: submit the operation in the usual way
  */
-MUST_USE bool ftl_short_read_start(struct ftl *ftl, const struct media_io *io);
+MUST_USE bool ftl_short_read_start(struct ftl_io_floor *ftl,
+                                   const struct media_io *io);
 
 #endif

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "storage/ftl/io/ftl_whole_units.h"
+#include "storage/ftl/io/io_floor.h"
 
 #include "storage/ftl/map/ftl_memory.h"
 
 #include <string.h>
 
 /* Units that the list of moves, and the list of filled slots, have room for. */
-static uint32_t room_for_units(struct ftl *ftl)
+static uint32_t room_for_units(struct ftl_io_floor *ftl)
 {
     const struct ftl_moves *moves = ftl->config.flash.moves;
 
     if (moves->count == moves->max || ftl->num_filled == FTL_FILLED) {
-        ftl_memory_run_now(ftl);
+        ftl_memory_run_now(&ftl->map_floor);
     }
     return MIN(moves->max - moves->count, FTL_FILLED - ftl->num_filled);
 }
 
 /* Whether new contents of a unit take a slot of their own. */
-static inline bool takes_new_slot(const struct ftl *ftl, uint32_t entry)
+static inline bool takes_new_slot(const struct ftl_io_floor *ftl,
+                                  uint32_t entry)
 {
     return !ftl_is_in_slot(entry) ||
            ftl->buffer.slots[(uint16_t)entry].state == FTL_SLOT_PROGRAMMING;
@@ -25,8 +27,9 @@ static inline bool takes_new_slot(const struct ftl *ftl, uint32_t entry)
 
 /* How many units from a number on may be written at once: the current piece
  * has them, and each takes a slot of its own. */
-static uint32_t find_run(const struct ftl *ftl, const struct ftl_op *op,
-                         uint32_t number, uint32_t most)
+static uint32_t find_run(const struct ftl_io_floor *ftl,
+                         const struct ftl_op *op, uint32_t number,
+                         uint32_t most)
 {
     uint32_t left = op->next.piece->len_bytes - op->next.offset;
     uint32_t count = 0;
@@ -38,7 +41,8 @@ static uint32_t find_run(const struct ftl *ftl, const struct ftl_op *op,
     return count;
 }
 
-static inline void set_before(struct ftl *ftl, uint16_t index, uint32_t entry)
+static inline void set_before(struct ftl_io_floor *ftl, uint16_t index,
+                              uint32_t entry)
 {
     struct ftl_slot *slot = &ftl->buffer.slots[index];
 
@@ -50,14 +54,15 @@ static inline void set_before(struct ftl *ftl, uint16_t index, uint32_t entry)
     ftl_slot_clear_meta(&ftl->buffer, index);
 }
 
-void ftl_slot_set_before(struct ftl *ftl, uint16_t index, uint32_t entry)
+void ftl_slot_set_before(struct ftl_io_floor *ftl, uint16_t index,
+                         uint32_t entry)
 {
     set_before(ftl, index, entry);
 }
 
 /* Write units from the current piece into slots that were taken. */
-static void fill_slots(struct ftl *ftl, struct ftl_op *op, uint32_t number,
-                       const uint16_t *taken, uint32_t count)
+static void fill_slots(struct ftl_io_floor *ftl, struct ftl_op *op,
+                       uint32_t number, const uint16_t *taken, uint32_t count)
 {
     const uint8_t *from =
         (const uint8_t *)op->next.piece->ptr + op->next.offset;
@@ -92,7 +97,7 @@ static void fill_slots(struct ftl *ftl, struct ftl_op *op, uint32_t number,
     ftl->counters.host_units += count;
 }
 
-uint32_t ftl_write_whole_units(struct ftl *ftl, struct ftl_op *op,
+uint32_t ftl_write_whole_units(struct ftl_io_floor *ftl, struct ftl_op *op,
                                uint32_t most)
 {
     uint16_t taken[FTL_FILLED];

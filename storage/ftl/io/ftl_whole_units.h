@@ -6,11 +6,13 @@
 #ifndef ESSD_FTL_WHOLE_UNITS_H
 #define ESSD_FTL_WHOLE_UNITS_H
 
+#include "storage/ftl/io/io_floor.h"
 #include "storage/ftl/map/map.h"
 
 /** Give a slot that was just taken for new contents what comes before them.
  * @param entry  of the map: where the contents before them are */
-void ftl_slot_set_before(struct ftl *ftl, uint16_t index, uint32_t entry);
+void ftl_slot_set_before(struct ftl_io_floor *ftl, uint16_t index,
+                         uint32_t entry);
 
 /**
  * Go on with a write, as long as it writes whole units, each from one piece,
@@ -20,7 +22,7 @@ void ftl_slot_set_before(struct ftl *ftl, uint16_t index, uint32_t entry);
  * @return how many were written; what comes next has to be written in the usual
  *         way, if there is anything
  */
-uint32_t ftl_write_whole_units(struct ftl *ftl, struct ftl_op *op,
+uint32_t ftl_write_whole_units(struct ftl_io_floor *ftl, struct ftl_op *op,
                                uint32_t most);
 
 #endif

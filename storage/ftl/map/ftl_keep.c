@@ -9,7 +9,7 @@
 
 enum { MEMORY_ALIGN = 64 };
 
-uint32_t ftl_keep_trim_words(const struct ftl *ftl)
+uint32_t ftl_keep_trim_words(const struct ftl_map_floor *ftl)
 {
     return (ftl->config.logical_units + FTL_KEEP_TRIM_BITS - 1) /
            FTL_KEEP_TRIM_BITS;
@@ -20,7 +20,7 @@ static size_t align_bytes(size_t len)
     return (len + MEMORY_ALIGN - 1) & ~(size_t)(MEMORY_ALIGN - 1);
 }
 
-size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base)
+size_t ftl_keep_divide(struct ftl_map_floor *ftl, uint8_t *base)
 {
     size_t buffers = (size_t)ftl->buffer.num_slots + 1;
     size_t data = buffers * FTL_UNIT_DATA;
@@ -72,7 +72,8 @@ static inline void accept_slot(struct ftl_keep *keep,
     set_trim(keep, number, false);
 }
 
-void ftl_keep_accept_all(struct ftl *ftl, const uint16_t *slots, uint32_t count)
+void ftl_keep_accept_all(struct ftl_map_floor *ftl, const uint16_t *slots,
+                         uint32_t count)
 {
     const struct ftl_slot *first = ftl->buffer.slots;
     /* With a copy, the compiler knows that stores to entries change nothing of
@@ -85,12 +86,13 @@ void ftl_keep_accept_all(struct ftl *ftl, const uint16_t *slots, uint32_t count)
     ftl->keep.sequence = keep.sequence;
 }
 
-void ftl_keep_accept(struct ftl *ftl, uint16_t index)
+void ftl_keep_accept(struct ftl_map_floor *ftl, uint16_t index)
 {
     ftl_keep_accept_all(ftl, &index, 1);
 }
 
-void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks)
+void ftl_keep_note_lost(struct ftl_map_floor *ftl, uint16_t buffer,
+                        uint8_t marks)
 {
     if (buffer <= ftl->config.buffer_units) {
         for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
@@ -101,13 +103,13 @@ void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks)
     }
 }
 
-void ftl_keep_renewed(struct ftl *ftl, uint16_t index)
+void ftl_keep_renewed(struct ftl_map_floor *ftl, uint16_t index)
 {
     ftl_keep_accept(ftl, index);
     ftl_keep_clear(&ftl->keep, ftl->keep.spare);
 }
 
-void ftl_keep_release(struct ftl *ftl, uint16_t index)
+void ftl_keep_release(struct ftl_map_floor *ftl, uint16_t index)
 {
     const struct ftl_slot *slot = &ftl->buffer.slots[index];
 

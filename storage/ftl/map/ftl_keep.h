@@ -8,7 +8,7 @@
 #ifndef ESSD_FTL_KEEP_H
 #define ESSD_FTL_KEEP_H
 
-#include "storage/ftl/state.h"
+#include "storage/ftl/map/map_floor.h"
 #include "lib/random.h"
 
 enum {
@@ -94,22 +94,23 @@ static inline void ftl_keep_write_trims(struct ftl_keep *keep, uint32_t number,
 
 /** Set the pointers into config.keep, which begins at `base`; NULL: set none.
  * @return the size of this memory in bytes */
-size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base);
+size_t ftl_keep_divide(struct ftl_map_floor *ftl, uint8_t *base);
 /** Make the description invalid, so that the next start adopts nothing. */
 void ftl_keep_forget(struct ftl_keep *keep);
 /** Write the entry of a slot of the write buffer whose contents are complete.
  */
-void ftl_keep_accept(struct ftl *ftl, uint16_t index);
+void ftl_keep_accept(struct ftl_map_floor *ftl, uint16_t index);
 /** The same for several slots. */
-void ftl_keep_accept_all(struct ftl *ftl, const uint16_t *slots,
+void ftl_keep_accept_all(struct ftl_map_floor *ftl, const uint16_t *slots,
                          uint32_t count);
 /** The write after ftl_slot_renew() is complete: replace the old entry. */
-void ftl_keep_renewed(struct ftl *ftl, uint16_t index);
+void ftl_keep_renewed(struct ftl_map_floor *ftl, uint16_t index);
 /** Blocks of a buffer are lost: mark them in its entry, if it has one. */
-void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks);
+void ftl_keep_note_lost(struct ftl_map_floor *ftl, uint16_t buffer,
+                        uint8_t marks);
 /** The contents of a slot of any pool are not needed any longer: clear the
  * entry, if the slot has one. */
-void ftl_keep_release(struct ftl *ftl, uint16_t index);
+void ftl_keep_release(struct ftl_map_floor *ftl, uint16_t index);
 /** Note that a logical unit is trimmed.  Call this before ftl_keep_release()
  * for the slots of the unit. */
 void ftl_keep_trim(struct ftl_keep *keep, uint32_t number);
@@ -121,6 +122,6 @@ static inline void ftl_keep_clear(struct ftl_keep *keep, uint16_t buffer)
     }
 }
 /** The words of a copy of the trim table. */
-uint32_t ftl_keep_trim_words(const struct ftl *ftl);
+uint32_t ftl_keep_trim_words(const struct ftl_map_floor *ftl);
 
 #endif

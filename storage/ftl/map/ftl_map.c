@@ -2,7 +2,8 @@
 /* Which places of the flash hold something that must not be lost. */
 #include "storage/ftl/map/map.h"
 
-bool ftl_map_names(const struct ftl *ftl, uint32_t number, uint32_t place)
+bool ftl_map_names(const struct ftl_map_floor *ftl, uint32_t number,
+                   uint32_t place)
 {
     uint32_t entry = ftl->map[number];
 
@@ -18,9 +19,9 @@ bool ftl_map_names(const struct ftl *ftl, uint32_t number, uint32_t place)
     return false;
 }
 
-bool ftl_map_expects(const struct ftl *ftl, const struct ftl_request *request,
-                     uint32_t entry, uint32_t place,
-                     const struct ftl_system *system)
+bool ftl_map_expects(const struct ftl_map_floor *ftl,
+                     const struct ftl_request *request, uint32_t entry,
+                     uint32_t place, const struct ftl_system *system)
 {
     uint32_t pages = ftl->entries - ftl->config.logical_units;
 
@@ -35,7 +36,7 @@ bool ftl_map_expects(const struct ftl *ftl, const struct ftl_request *request,
                          place);
 }
 
-void ftl_map_trim_place(struct ftl *ftl, uint32_t entry)
+void ftl_map_trim_place(struct ftl_map_floor *ftl, uint32_t entry)
 {
     uint32_t place = ftl_entry_place(entry);
 

@@ -55,8 +55,8 @@ void ftl_marks_read_done(struct ftl_op *op, const struct ftl_request *request)
     }
 }
 
-void ftl_marks_write(struct ftl *ftl, const struct ftl_op *op, uint16_t slot,
-                     uint32_t offset, uint32_t length)
+void ftl_marks_write(struct ftl_map_floor *ftl, const struct ftl_op *op,
+                     uint16_t slot, uint32_t offset, uint32_t length)
 {
     uint8_t mask = part_mask(offset, length);
     uint8_t *marks = &ftl->buffer.slots[slot].marks;

@@ -3,7 +3,7 @@
 #include "storage/ftl/map/ftl_keep.h"
 #include "storage/ftl/map/ftl_memory.h"
 
-void ftl_memory_run_now(struct ftl *ftl)
+void ftl_memory_run_now(struct ftl_map_floor *ftl)
 {
     const struct ftl_flash *flash = &ftl->config.flash;
 
@@ -14,15 +14,16 @@ void ftl_memory_run_now(struct ftl *ftl)
     ftl->num_filled = 0;
 }
 
-static uint64_t move_addr(const struct ftl *ftl, const uint8_t *memory)
+static uint64_t move_addr(const struct ftl_map_floor *ftl,
+                          const uint8_t *memory)
 {
     return memory != NULL
                ? (uintptr_t)memory + ftl->config.flash.moves->addr_offset
                : 0;
 }
 
-void ftl_memory_add_guard(struct ftl *ftl, const struct ftl_op *op, uint8_t *to,
-                          const uint8_t *from, uint32_t len)
+void ftl_memory_add_guard(struct ftl_map_floor *ftl, const struct ftl_op *op,
+                          uint8_t *to, const uint8_t *from, uint32_t len)
 {
     *ftl_memory_next(ftl) = (struct ftl_move){
         .source = move_addr(ftl, from),
@@ -33,7 +34,7 @@ void ftl_memory_add_guard(struct ftl *ftl, const struct ftl_op *op, uint8_t *to,
     };
 }
 
-void ftl_memory_protect(struct ftl *ftl, const struct ftl_op *op,
+void ftl_memory_protect(struct ftl_map_floor *ftl, const struct ftl_op *op,
                         uint32_t block, uint8_t *to, const uint8_t *from)
 {
     const struct media_io *io = &op->io;

@@ -8,20 +8,20 @@
 #ifndef ESSD_FTL_MEMORY_H
 #define ESSD_FTL_MEMORY_H
 
-#include "storage/ftl/state.h"
+#include "storage/ftl/map/map_floor.h"
 
 /* ---- Private to the functions below. */
-void ftl_memory_run_now(struct ftl *ftl);
+void ftl_memory_run_now(struct ftl_map_floor *ftl);
 
 /** Whether ftl_memory_run() has something to do. */
-static inline bool ftl_memory_is_pending(const struct ftl *ftl)
+static inline bool ftl_memory_is_pending(const struct ftl_map_floor *ftl)
 {
     return ftl->num_filled != 0 || ftl->config.flash.moves->count != 0;
 }
 
 /** Do all moves.  Then call ftl_keep_accept() for the slots that they have
  * filled, so that the next reset keeps the contents. */
-static inline void ftl_memory_run(struct ftl *ftl)
+static inline void ftl_memory_run(struct ftl_map_floor *ftl)
 {
     if (ftl_memory_is_pending(ftl)) {
         ftl_memory_run_now(ftl);
@@ -29,7 +29,7 @@ static inline void ftl_memory_run(struct ftl *ftl)
 }
 
 /** @return the next move of the list; the caller describes it */
-static inline struct ftl_move *ftl_memory_next(struct ftl *ftl)
+static inline struct ftl_move *ftl_memory_next(struct ftl_map_floor *ftl)
 {
     struct ftl_moves *moves = ftl->config.flash.moves;
 
@@ -62,9 +62,9 @@ static inline void ftl_memory_describe(const struct ftl_moves *moves,
  * @param len  up to 4096 bytes.  For an XOR, `to`, `from` and `len` are
  *             multiples of 8.
  */
-static inline void ftl_memory_move(struct ftl *ftl, enum ftl_move_kind kind,
-                                   uint8_t *to, const uint8_t *from,
-                                   uint32_t len)
+static inline void ftl_memory_move(struct ftl_map_floor *ftl,
+                                   enum ftl_move_kind kind, uint8_t *to,
+                                   const uint8_t *from, uint32_t len)
 {
     struct ftl_move *move = ftl_memory_next(ftl);
 
@@ -77,8 +77,8 @@ static inline void ftl_memory_move(struct ftl *ftl, enum ftl_move_kind kind,
  * @param op  the operation that fails if the controller finds a lost word
  * @param to  NULL: do not copy them
  */
-void ftl_memory_add_guard(struct ftl *ftl, const struct ftl_op *op, uint8_t *to,
-                          const uint8_t *from, uint32_t len);
+void ftl_memory_add_guard(struct ftl_map_floor *ftl, const struct ftl_op *op,
+                          uint8_t *to, const uint8_t *from, uint32_t len);
 
 /**
  * End a block, whose data ftl_memory_add_guard() has named: check the block's
@@ -88,12 +88,13 @@ void ftl_memory_add_guard(struct ftl *ftl, const struct ftl_op *op, uint8_t *to,
  * @param to     NULL: the protection information is not copied
  * @param from   the protection information; NULL: it is generated
  */
-void ftl_memory_protect(struct ftl *ftl, const struct ftl_op *op,
+void ftl_memory_protect(struct ftl_map_floor *ftl, const struct ftl_op *op,
                         uint32_t block, uint8_t *to, const uint8_t *from);
 
 /** The caller has named all moves that fill a slot of the write buffer.
  * ftl_keep_accept() is called for the slot when these moves are done. */
-static inline void ftl_memory_note_filled(struct ftl *ftl, uint16_t slot)
+static inline void ftl_memory_note_filled(struct ftl_map_floor *ftl,
+                                          uint16_t slot)
 {
     if (ftl->num_filled == FTL_FILLED) {
         ftl_memory_run_now(ftl);

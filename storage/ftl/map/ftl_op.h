@@ -6,6 +6,8 @@
 #include "storage/ftl/base/ftl_list.h"
 #include "storage/ftl/base/ftl_pieces.h"
 
+struct ftl;
+
 enum ftl_op_state {
     FTL_OP_FREE,
     FTL_OP_QUEUED,  /* Waits for its turn, for slots or for requests. */
@@ -36,7 +38,7 @@ struct ftl_io {
     struct ftl_link *op_links;
     struct ftl_list free_ops;
     bool has_next;        /* `next` gets the next operation that is free */
-    struct media_io next; /* ftl_submit_next() */
+    struct media_io next; /* ftl_io_submit_next() */
     void (*start_next)(struct ftl *ftl); /* an operation is free for it */
     struct ftl_list reads;               /* QUEUED */
     struct ftl_list changes;             /* QUEUED: writes, trims and flushes */

@@ -35,7 +35,7 @@ void ftl_slot_free(struct ftl_buffer *buffer, uint16_t index)
     ftl_list_push(&buffer->free_slots[slot->pool], index);
 }
 
-void ftl_slot_await(struct ftl *ftl, uint16_t index)
+void ftl_slot_await(struct ftl_map_floor *ftl, uint16_t index)
 {
     const struct ftl_slot *slot = &ftl->buffer.slots[index];
 
@@ -44,7 +44,7 @@ void ftl_slot_await(struct ftl *ftl, uint16_t index)
     ftl_list_append(&ftl->buffer.waiting[slot->pool], index);
 }
 
-void ftl_slot_accept(struct ftl *ftl, uint16_t index)
+void ftl_slot_accept(struct ftl_map_floor *ftl, uint16_t index)
 {
     if (ftl->buffer.slots[index].pool == FTL_POOL_HOST) {
         ftl_memory_note_filled(ftl, index);
@@ -53,7 +53,7 @@ void ftl_slot_accept(struct ftl *ftl, uint16_t index)
 }
 
 /* The slot needs neither to be programmed nor to become durable any longer. */
-static void discard_slot(struct ftl *ftl, uint16_t index)
+static void discard_slot(struct ftl_map_floor *ftl, uint16_t index)
 {
     enum ftl_pool pool = (enum ftl_pool)ftl->buffer.slots[index].pool;
 
@@ -99,7 +99,7 @@ static void inherit_age(struct ftl_buffer *buffer, uint16_t index,
     }
 }
 
-void ftl_slot_trim(struct ftl *ftl, uint16_t index, uint16_t page)
+void ftl_slot_trim(struct ftl_map_floor *ftl, uint16_t index, uint16_t page)
 {
     while (index != FTL_LIST_END) {
         struct ftl_slot *slot = &ftl->buffer.slots[index];
@@ -122,7 +122,7 @@ void ftl_slot_trim(struct ftl *ftl, uint16_t index, uint16_t page)
 }
 
 /* The slot with newer contents that names this one, or FTL_LIST_END. */
-static uint16_t find_follower(struct ftl *ftl, uint16_t index)
+static uint16_t find_follower(struct ftl_map_floor *ftl, uint16_t index)
 {
     uint32_t entry = ftl->map[ftl->buffer.slots[index].number];
     uint16_t at = ftl_is_in_slot(entry) ? (uint16_t)entry : FTL_LIST_END;
@@ -134,7 +134,8 @@ static uint16_t find_follower(struct ftl *ftl, uint16_t index)
 }
 
 /* Garbage collection has moved a unit. */
-static void finish_move(struct ftl *ftl, uint16_t index, uint32_t place)
+static void finish_move(struct ftl_map_floor *ftl, uint16_t index,
+                        uint32_t place)
 {
     const struct ftl_slot *slot = &ftl->buffer.slots[index];
     uint32_t entry = ftl->map[slot->number];
@@ -169,7 +170,7 @@ static void finish_move(struct ftl *ftl, uint16_t index, uint32_t place)
  * flash: nothing needs what these slots replace.  They are still being
  * programmed, and are discarded when that ends.
  */
-static void supersede_slots(struct ftl *ftl, uint16_t index)
+static void supersede_slots(struct ftl_map_floor *ftl, uint16_t index)
 {
     while (index != FTL_LIST_END) {
         struct ftl_slot *slot = &ftl->buffer.slots[index];
@@ -184,7 +185,8 @@ static void supersede_slots(struct ftl *ftl, uint16_t index)
     }
 }
 
-void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place)
+void ftl_slot_programmed(struct ftl_map_floor *ftl, uint16_t index,
+                         uint32_t place)
 {
     struct ftl_slot *slot = &ftl->buffer.slots[index];
     uint16_t follower;
@@ -212,7 +214,7 @@ void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place)
 }
 
 /* The slot waits again. */
-static void await_row(struct ftl *ftl, uint16_t index)
+static void await_row(struct ftl_map_floor *ftl, uint16_t index)
 {
     struct ftl_slot *slot = &ftl->buffer.slots[index];
 
@@ -221,7 +223,7 @@ static void await_row(struct ftl *ftl, uint16_t index)
     sort_slot(&ftl->buffer, &ftl->buffer.waiting[slot->pool], index);
 }
 
-void ftl_slot_not_programmed(struct ftl *ftl, uint16_t index)
+void ftl_slot_not_programmed(struct ftl_map_floor *ftl, uint16_t index)
 {
     struct ftl_slot *slot = &ftl->buffer.slots[index];
     uint16_t follower;
@@ -283,7 +285,7 @@ bool ftl_slot_is_durable(const struct ftl_buffer *buffer, uint64_t accepted)
            ftl_slot_is_pool_durable(buffer, FTL_POOL_TRIM, accepted);
 }
 
-void ftl_slot_renew(struct ftl *ftl, uint16_t index, bool keeps_data)
+void ftl_slot_renew(struct ftl_map_floor *ftl, uint16_t index, bool keeps_data)
 {
     struct ftl_slot *slot = &ftl->buffer.slots[index];
     uint16_t before = slot->buffer;
@@ -304,7 +306,7 @@ void ftl_slot_renew(struct ftl *ftl, uint16_t index, bool keeps_data)
     ftl_memory_run(ftl);
 }
 
-void ftl_slot_drop_move(struct ftl *ftl, uint16_t index)
+void ftl_slot_drop_move(struct ftl_map_floor *ftl, uint16_t index)
 {
     ftl->collection.slots--;
     ftl_slot_free(&ftl->buffer, index);

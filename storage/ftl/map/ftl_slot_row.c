@@ -81,7 +81,7 @@ struct run {
     uint32_t first, count;
 };
 
-static void clear_run(struct ftl *ftl, struct run run)
+static void clear_run(struct ftl_map_floor *ftl, struct run run)
 {
     const struct ftl_layout *layout = &ftl->layout;
     uint32_t superblock = ftl_place_superblock(layout, run.first);
@@ -101,7 +101,8 @@ static void clear_run(struct ftl *ftl, struct run run)
 
 /* Put a place in front of a run if it precedes it.  Otherwise clear the run,
  * and begin a new one with the place. */
-static inline void extend_run(struct ftl *ftl, struct run *run, uint32_t entry)
+static inline void extend_run(struct ftl_map_floor *ftl, struct run *run,
+                              uint32_t entry)
 {
     uint32_t place = ftl_entry_place(entry);
 
@@ -133,8 +134,8 @@ static inline bool is_usual(const struct ftl_slot *slot, uint32_t entry,
  *
  * @return so many units of the row are left
  */
-static uint32_t end_units(struct ftl *ftl, const struct ftl_request *request,
-                          uint32_t left)
+static uint32_t end_units(struct ftl_map_floor *ftl,
+                          const struct ftl_request *request, uint32_t left)
 {
     uint32_t first = request->row * ftl->layout.row_units;
     /* If the row has all units, a unit's index in the row is its number. */
@@ -168,7 +169,7 @@ static uint32_t end_units(struct ftl *ftl, const struct ftl_request *request,
     return left;
 }
 
-uint32_t ftl_slot_row_programmed(struct ftl *ftl,
+uint32_t ftl_slot_row_programmed(struct ftl_map_floor *ftl,
                                  const struct ftl_request *request,
                                  uint32_t left)
 {

@@ -2,19 +2,19 @@
 #include "storage/ftl/map/ftl_trace_units.h"
 
 /* Units that the write buffer holds. */
-static uint32_t buffered_units(const struct ftl *ftl)
+static uint32_t buffered_units(const struct ftl_map_floor *ftl)
 {
     return ftl->config.buffer_units -
            ftl->buffer.free_slots[FTL_POOL_HOST].count;
 }
 
-void ftl_trace_victim(const struct ftl *ftl)
+void ftl_trace_victim(const struct ftl_map_floor *ftl)
 {
     uint32_t victim = ftl->collection.victim;
     const struct ftl_superblock *at = &ftl->superblocks[victim];
     uint64_t age = ftl->next_row_number - at->last_row;
 
-    ftl_trace_emit(ftl,
+    ftl_trace_emit(&ftl->base_floor,
                    &(struct trace_record){
                        .type = TRACE_FTL_VICTIM,
                        .request = TRACE_NO_REQUEST,
@@ -26,13 +26,14 @@ void ftl_trace_victim(const struct ftl *ftl)
 }
 
 /* The row of a request, counted in its superblock. */
-static uint32_t superblock_row(const struct ftl *ftl,
+static uint32_t superblock_row(const struct ftl_map_floor *ftl,
                                const struct ftl_request *request)
 {
     return request->row % ftl->layout.superblock_rows;
 }
 
-void ftl_trace_row(const struct ftl *ftl, const struct ftl_request *request)
+void ftl_trace_row(const struct ftl_map_floor *ftl,
+                   const struct ftl_request *request)
 {
     uint64_t written = ftl->counters.host_units;
     uint64_t programmed = ftl->counters.units + ftl->counters.pad_units;
@@ -42,7 +43,7 @@ void ftl_trace_row(const struct ftl *ftl, const struct ftl_request *request)
         units += request->slots[i] != FTL_LIST_END;
     }
     ftl_trace_emit(
-        ftl,
+        &ftl->base_floor,
         &(struct trace_record){
             .type = TRACE_FTL_ROW,
             .request = ftl_trace_request(request->flash.tag),
@@ -55,12 +56,12 @@ void ftl_trace_row(const struct ftl *ftl, const struct ftl_request *request)
         NULL);
 }
 
-void ftl_trace_row_done(const struct ftl *ftl,
+void ftl_trace_row_done(const struct ftl_map_floor *ftl,
                         const struct ftl_request *request,
                         enum ftl_flash_status status)
 {
     ftl_trace_emit(
-        ftl,
+        &ftl->base_floor,
         &(struct trace_record){
             .type = TRACE_FTL_ROW_DONE,
             .request = ftl_trace_request(request->flash.tag),
@@ -71,10 +72,11 @@ void ftl_trace_row_done(const struct ftl *ftl,
         NULL);
 }
 
-void ftl_trace_move(const struct ftl *ftl, const struct ftl_request *request)
+void ftl_trace_move(const struct ftl_map_floor *ftl,
+                    const struct ftl_request *request)
 {
     ftl_trace_emit(
-        ftl,
+        &ftl->base_floor,
         &(struct trace_record){
             .type = TRACE_FTL_MOVE,
             .request = TRACE_NO_REQUEST,
@@ -85,10 +87,10 @@ void ftl_trace_move(const struct ftl *ftl, const struct ftl_request *request)
         NULL);
 }
 
-void ftl_trace_wait(const struct ftl *ftl, const struct ftl_op *op,
+void ftl_trace_wait(const struct ftl_map_floor *ftl, const struct ftl_op *op,
                     enum ftl_wait reason, bool is_over)
 {
-    ftl_trace_emit(ftl,
+    ftl_trace_emit(&ftl->base_floor,
                    &(struct trace_record){
                        .type = TRACE_FTL_WAIT,
                        .request = op->io.number,
@@ -98,7 +100,7 @@ void ftl_trace_wait(const struct ftl *ftl, const struct ftl_op *op,
                    NULL);
 }
 
-void ftl_trace_throttled(const struct ftl *ftl, struct ftl_op *op,
+void ftl_trace_throttled(const struct ftl_map_floor *ftl, struct ftl_op *op,
                          bool is_throttled)
 {
     op->is_throttled = is_throttled;

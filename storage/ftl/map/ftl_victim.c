@@ -2,20 +2,21 @@
 /* What rows need to know of the superblock that garbage collection moves. */
 #include "storage/ftl/map/map.h"
 
-bool ftl_victim_has_durable_trims(const struct ftl *ftl, uint32_t superblock)
+bool ftl_victim_has_durable_trims(const struct ftl_map_floor *ftl,
+                                  uint32_t superblock)
 {
     return ftl_slot_is_pool_durable(&ftl->buffer, FTL_POOL_TRIM,
                                     ftl->superblocks[superblock].trim_accepted);
 }
 
-bool ftl_victim_is_at_end(const struct ftl *ftl)
+bool ftl_victim_is_at_end(const struct ftl_map_floor *ftl)
 {
     return ftl->collection.victim != FTL_NOWHERE &&
            ftl->collection.next_row == ftl->layout.superblock_rows &&
            ftl->collection.reads == 0;
 }
 
-bool ftl_victim_waits_for_trims(const struct ftl *ftl)
+bool ftl_victim_waits_for_trims(const struct ftl_map_floor *ftl)
 {
     return ftl->state == FTL_READY && ftl_victim_is_at_end(ftl) &&
            ftl->collection.slots == 0 &&

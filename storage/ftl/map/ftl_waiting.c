@@ -7,7 +7,7 @@ bool ftl_waiting_is_any(const struct ftl_io *io)
     return io->changes.count + io->trims.count + io->barriers.count != 0;
 }
 
-void ftl_waiting_raise_barriers(struct ftl *ftl)
+void ftl_waiting_raise_barriers(struct ftl_map_floor *ftl)
 {
     for (uint16_t i = ftl->io.barriers.head; i != FTL_LIST_END;
          i = ftl->io.op_links[i].next) {
@@ -20,14 +20,8 @@ void ftl_waiting_raise_barriers(struct ftl *ftl)
 
 /* Whether no operation of the flash is in progress.  Those that are held do not
  * count. */
-bool ftl_is_flash_quiet(const struct ftl *ftl)
+bool ftl_is_flash_quiet(const struct ftl_map_floor *ftl)
 {
     return ftl->ops.free_requests.count + ftl->hold.held.count ==
            ftl->config.num_requests;
-}
-
-bool ftl_is_quiet(const struct ftl *ftl)
-{
-    return ftl_is_flash_quiet(ftl) &&
-           ftl->io.free_ops.count == ftl->config.num_ops;
 }

@@ -23,7 +23,7 @@
 #include <string.h>
 
 /* Find the latest checkpoint with a smaller number than `below`. */
-static bool find_checkpoint(struct ftl *ftl, uint64_t below)
+static bool find_checkpoint(struct ftl_mount_floor *ftl, uint64_t below)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
     uint32_t planes = ftl->layout.geometry.planes;
@@ -47,11 +47,12 @@ static bool find_checkpoint(struct ftl *ftl, uint64_t below)
     checkpoint->is_header_good = false;
     checkpoint->is_at_end = false;
     checkpoint->rebuilds = false;
-    memset(checkpoint->is_taken, 0, ftl_checkpoint_pieces(ftl) / 8 + 1);
+    memset(checkpoint->is_taken, 0,
+           ftl_checkpoint_pieces(&ftl->background_floor) / 8 + 1);
     return checkpoint->row != 0;
 }
 
-bool ftl_checkpoint_find(struct ftl *ftl)
+bool ftl_checkpoint_find(struct ftl_mount_floor *ftl)
 {
     ftl->checkpoint.free_rows =
         (uint32_t)(BIT(ftl_checkpoint_rows(&ftl->layout)) - 1);
@@ -59,7 +60,7 @@ bool ftl_checkpoint_find(struct ftl *ftl)
 }
 
 /* Read the next row. */
-static void read_row(struct ftl *ftl, struct ftl_request *request,
+static void read_row(struct ftl_mount_floor *ftl, struct ftl_request *request,
                      uint8_t planes)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
@@ -76,7 +77,8 @@ static void read_row(struct ftl *ftl, struct ftl_request *request,
             ftl_request_add(
                 &ftl->layout, request, first + i,
                 &(struct ftl_flash_unit){
-                    .data = ftl_checkpoint_row_data(ftl, slot, i),
+                    .data = ftl_checkpoint_row_data(&ftl->background_floor,
+                                                    slot, i),
                     .length = FTL_UNIT_DATA,
                     .system = request->system[request->flash.num_units],
                 });
@@ -86,7 +88,7 @@ static void read_row(struct ftl *ftl, struct ftl_request *request,
     ftl_request_send(&ftl->ops, request);
 }
 
-bool ftl_checkpoint_expects(const struct ftl *ftl,
+bool ftl_checkpoint_expects(const struct ftl_mount_floor *ftl,
                             const struct ftl_request *request, uint32_t entry,
                             uint32_t place, const struct ftl_system *system)
 {
@@ -97,7 +99,8 @@ bool ftl_checkpoint_expects(const struct ftl *ftl,
            system->version == ftl->checkpoint.row;
 }
 
-bool ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_checkpoint_load_done(struct ftl_mount_floor *ftl,
+                              struct ftl_request *request,
                               enum ftl_flash_status status)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
@@ -117,7 +120,7 @@ bool ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
             ftl_system_parse(&system, request->system[i]) &&
             system.kind == FTL_KIND_CHECKPOINT &&
             system.version == checkpoint->row) {
-            ftl_checkpoint_take_piece(ftl, system.number,
+            ftl_checkpoint_take_piece(&ftl->background_floor, system.number,
                                       request->units[i].data);
         }
     }
@@ -125,10 +128,11 @@ bool ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
     return false;
 }
 
-static bool is_loaded(const struct ftl *ftl)
+static bool is_loaded(const struct ftl_mount_floor *ftl)
 {
     return ftl->checkpoint.is_header_good &&
-           ftl->checkpoint.pieces == ftl_checkpoint_pieces(ftl);
+           ftl->checkpoint.pieces ==
+               ftl_checkpoint_pieces(&ftl->background_floor);
 }
 
 /*
@@ -138,14 +142,15 @@ static bool is_loaded(const struct ftl *ftl)
  * does not end there.  The planes that have failed are not known yet, but each
  * die that holds something of the checkpoint has programmed its first wordline.
  */
-static bool is_read(const struct ftl *ftl, uint32_t die)
+static bool is_read(const struct ftl_mount_floor *ftl, uint32_t die)
 {
     return ftl->dies.is_dead[die] == ftl->checkpoint.rebuilds &&
-           !ftl_mount_is_block_erased(ftl, ftl->checkpoint.next, die);
+           !ftl_mount_is_block_erased(&ftl->space_floor, ftl->checkpoint.next,
+                                      die);
 }
 
 /* @return whether there was a row to read */
-static bool load_rows(struct ftl *ftl)
+static bool load_rows(struct ftl_mount_floor *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
     bool any = false;
@@ -163,8 +168,8 @@ static bool load_rows(struct ftl *ftl)
         request->row = checkpoint->next * ftl->layout.superblock_rows +
                        checkpoint->next_row++;
         ftl_layout_row(&ftl->layout, request->row, &request->flash);
-        planes =
-            ftl_mount_planes(ftl, request->flash.block, request->flash.die);
+        planes = ftl_mount_planes(&ftl->space_floor, request->flash.block,
+                                  request->flash.die);
         if (planes == 0 || !is_read(ftl, request->flash.die)) {
             ftl_request_free(&ftl->ops, request);
         } else {
@@ -179,14 +184,14 @@ static bool load_rows(struct ftl *ftl)
  * Whether the first wordlines of a superblock that was closed show that it has
  * not been erased since.
  */
-static bool is_unchanged(struct ftl *ftl, uint32_t superblock)
+static bool is_unchanged(struct ftl_mount_floor *ftl, uint32_t superblock)
 {
     const struct ftl_geometry *geometry = &ftl->layout.geometry;
     bool has_any = false;
 
     for (uint32_t die = 0; die < geometry->dies; die++) {
         uint32_t at = superblock * geometry->dies + die;
-        uint8_t planes = ftl_good_planes(ftl, superblock, die);
+        uint8_t planes = ftl_good_planes(&ftl->space_floor, superblock, die);
 
         for (uint32_t plane = 0; plane < geometry->planes; plane++) {
             uint64_t probe = ftl->mount.probes[at * geometry->planes + plane];
@@ -208,8 +213,8 @@ static bool is_unchanged(struct ftl *ftl, uint32_t superblock)
     return has_any;
 }
 
-static void mark_units(struct ftl *ftl, uint32_t superblock, uint32_t row,
-                       uint8_t planes)
+static void mark_units(struct ftl_mount_floor *ftl, uint32_t superblock,
+                       uint32_t row, uint8_t planes)
 {
     for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
         uint32_t place = ftl_place(&ftl->layout, superblock, row, i);
@@ -223,15 +228,17 @@ static void mark_units(struct ftl *ftl, uint32_t superblock, uint32_t row,
 /* Mark the places of a superblock that no entry may name as if others had named
  * them: those of bad planes, and all of the superblock that holds the
  * checkpoint. */
-static void mark_forbidden_places(struct ftl *ftl, uint32_t superblock)
+static void mark_forbidden_places(struct ftl_mount_floor *ftl,
+                                  uint32_t superblock)
 {
     uint32_t dies = ftl->layout.geometry.dies;
     uint8_t all = (uint8_t)(BIT(ftl->layout.geometry.planes) - 1);
 
     for (uint32_t die = 0; die < dies; die++) {
-        uint8_t planes = superblock == ftl->checkpoint.next
-                             ? all
-                             : all & ~ftl_mount_planes(ftl, superblock, die);
+        uint8_t planes =
+            superblock == ftl->checkpoint.next
+                ? all
+                : all & ~ftl_mount_planes(&ftl->space_floor, superblock, die);
 
         /* The rows of a die: see ftl_layout_row(). */
         for (uint32_t row = die;
@@ -242,7 +249,7 @@ static void mark_forbidden_places(struct ftl *ftl, uint32_t superblock)
 }
 
 /* Whether an entry may be one of the checkpoint's map.  Its place is marked. */
-static bool is_entry_good(struct ftl *ftl, uint32_t number)
+static bool is_entry_good(struct ftl_mount_floor *ftl, uint32_t number)
 {
     uint32_t entry = ftl->map[number];
     uint32_t place = ftl_entry_place(entry);
@@ -257,7 +264,8 @@ static bool is_entry_good(struct ftl *ftl, uint32_t number)
     if (entry == FTL_LOST_NOWHERE) {
         return true;
     }
-    if (place >= ftl->layout.places || ftl_map_is_valid(ftl, place)) {
+    if (place >= ftl->layout.places ||
+        ftl_map_is_valid(&ftl->map_floor, place)) {
         return false;
     }
     ftl->valid[place / 8] |= (uint8_t)BIT(place % 8);
@@ -269,7 +277,7 @@ static bool is_entry_good(struct ftl *ftl, uint32_t number)
  * check, and remove the marks.  Then take the checkpoint over, or forget its
  * map.  Each of these steps is done in parts, and returns whether it is done.
  */
-static bool mark_places(struct ftl *ftl)
+static bool mark_places(struct ftl_mount_floor *ftl)
 {
     uint32_t *i = &ftl->mount.next_item;
 
@@ -283,7 +291,7 @@ static bool mark_places(struct ftl *ftl)
 }
 
 /* This takes a large part of a mount's time, so the loop divides nothing. */
-static bool check_entries(struct ftl *ftl)
+static bool check_entries(struct ftl_mount_floor *ftl)
 {
     bool is_good = ftl->checkpoint.is_map_good;
     uint32_t end = ftl_mount_part(&ftl->mount, ftl->entries);
@@ -296,7 +304,7 @@ static bool check_entries(struct ftl *ftl)
     return end == ftl->entries || !is_good;
 }
 
-static bool remove_marks(struct ftl *ftl)
+static bool remove_marks(struct ftl_mount_floor *ftl)
 {
     uint32_t first = ftl->mount.next_item;
     uint32_t bytes = ftl->layout.places / 8 + 1;
@@ -307,7 +315,7 @@ static bool remove_marks(struct ftl *ftl)
     return end == bytes;
 }
 
-static bool set_versions(struct ftl *ftl)
+static bool set_versions(struct ftl_mount_floor *ftl)
 {
     uint64_t key = ftl_checkpoint_key(&ftl->mount);
     uint32_t end = ftl_mount_part(&ftl->mount, ftl->entries);
@@ -318,7 +326,7 @@ static bool set_versions(struct ftl *ftl)
     return end == ftl->entries;
 }
 
-static bool forget_map(struct ftl *ftl)
+static bool forget_map(struct ftl_mount_floor *ftl)
 {
     uint32_t first = ftl->mount.next_item;
     uint32_t end = ftl_mount_part(&ftl->mount, ftl->entries);
@@ -334,11 +342,11 @@ uint64_t ftl_checkpoint_key(const struct ftl_mount *mount)
 }
 
 /* Take over what has been loaded, except for the versions. */
-static void accept_checkpoint(struct ftl *ftl)
+static void accept_checkpoint(struct ftl_mount_floor *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
-    ftl_health_take_planes(ftl, checkpoint->planes);
+    ftl_health_take_planes(&ftl->pages_floor, checkpoint->planes);
     ftl->is_read_only |= checkpoint->was_read_only;
     ftl->has_marks |= checkpoint->had_marks;
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
@@ -358,7 +366,8 @@ static void accept_checkpoint(struct ftl *ftl)
     ftl->mount.checkpoint_row = checkpoint->row;
 }
 
-static void enter_check(struct ftl *ftl, enum ftl_checkpoint_check next)
+static void enter_check(struct ftl_mount_floor *ftl,
+                        enum ftl_checkpoint_check next)
 {
     ftl->checkpoint.check = (uint8_t)next;
     ftl->mount.next_item = 0;
@@ -366,7 +375,7 @@ static void enter_check(struct ftl *ftl, enum ftl_checkpoint_check next)
 
 /* Go on with what has been loaded.
  * @return whether the mount has done with all checkpoints */
-static bool step_check(struct ftl *ftl)
+static bool step_check(struct ftl_mount_floor *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
@@ -414,7 +423,7 @@ static bool step_check(struct ftl *ftl)
 }
 
 /* Do so until the step has dealt with as much as it may. @return the same */
-static bool run_check(struct ftl *ftl)
+static bool run_check(struct ftl_mount_floor *ftl)
 {
     while (ftl->checkpoint.check != FTL_CHECK_NONE) {
         if (step_check(ftl)) {
@@ -432,7 +441,7 @@ static bool run_check(struct ftl *ftl)
  * Otherwise, rebuild those that it holds.
  * @return whether there may be any
  */
-static bool begin_rebuilding(struct ftl *ftl)
+static bool begin_rebuilding(struct ftl_mount_floor *ftl)
 {
     if (is_loaded(ftl) || ftl->checkpoint.rebuilds || ftl->dies.num_dead == 0) {
         return false;
@@ -443,7 +452,7 @@ static bool begin_rebuilding(struct ftl *ftl)
     return true;
 }
 
-bool ftl_checkpoint_load(struct ftl *ftl, bool *is_done)
+bool ftl_checkpoint_load(struct ftl_mount_floor *ftl, bool *is_done)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 

@@ -36,7 +36,7 @@
 #include <string.h>
 
 /* Clear all that the mount enters. @return whether this is done */
-static bool prepare_memory(struct ftl *ftl)
+static bool prepare_memory(struct ftl_mount_floor *ftl)
 {
     if (!ftl_mount_clear(ftl)) {
         return false;
@@ -44,8 +44,8 @@ static bool prepare_memory(struct ftl *ftl)
     if (ftl->config.is_capacity_estimated) {
         return true; /* It is not known yet where the description is. */
     }
-    (void)ftl_mount_take(&ftl->mount,
-                         ftl_keep_empty(ftl, ftl->mount.turn_left));
+    (void)ftl_mount_take(&ftl->mount, ftl_keep_empty(&ftl->background_floor,
+                                                     ftl->mount.turn_left));
     return ftl->keep.phase != FTL_KEEP_EMPTIES;
 }
 
@@ -53,8 +53,9 @@ static bool prepare_memory(struct ftl *ftl)
 
 /* Begin requests of a kind, one for each die, that go on by themselves.
  * @return whether there were any */
-static bool start_dies(struct ftl *ftl, enum ftl_request_kind kind,
-                       bool (*send)(struct ftl *, struct ftl_request *))
+static bool start_dies(struct ftl_mount_floor *ftl, enum ftl_request_kind kind,
+                       bool (*send)(struct ftl_mount_floor *,
+                                    struct ftl_request *))
 {
     struct ftl_mount *mount = &ftl->mount;
     bool any = false;
@@ -76,7 +77,7 @@ static bool start_dies(struct ftl *ftl, enum ftl_request_kind kind,
     return any;
 }
 
-static bool step_probe(struct ftl *ftl)
+static bool step_probe(struct ftl_mount_floor *ftl)
 {
     struct ftl_mount *mount = &ftl->mount;
     bool any;
@@ -94,7 +95,7 @@ static bool step_probe(struct ftl *ftl)
     return any;
 }
 
-static bool step_load(struct ftl *ftl)
+static bool step_load(struct ftl_mount_floor *ftl)
 {
     bool is_done;
     bool any = ftl_checkpoint_load(ftl, &is_done);
@@ -105,7 +106,7 @@ static bool step_load(struct ftl *ftl)
     return any;
 }
 
-static bool step_scan(struct ftl *ftl)
+static bool step_scan(struct ftl_mount_floor *ftl)
 {
     struct ftl_mount *mount = &ftl->mount;
     bool any = start_dies(ftl, FTL_REQUEST_SCAN, ftl_mount_scan_row);
@@ -118,7 +119,7 @@ static bool step_scan(struct ftl *ftl)
     return any;
 }
 
-static bool step_repair(struct ftl *ftl)
+static bool step_repair(struct ftl_mount_floor *ftl)
 {
     bool is_done;
     bool any = ftl_mount_repair_step(ftl, &is_done);
@@ -132,14 +133,14 @@ static bool step_repair(struct ftl *ftl)
 /* ---- Superblocks. */
 
 /* Whether a list names planes of a superblock that take data. */
-static bool has_planes(const struct ftl *ftl, uint32_t superblock,
+static bool has_planes(const struct ftl_mount_floor *ftl, uint32_t superblock,
                        const uint8_t *planes)
 {
     uint32_t dies = ftl->layout.geometry.dies;
 
     for (uint32_t die = 0; die < dies; die++) {
         if ((planes[superblock * dies + die] &
-             ftl_good_planes(ftl, superblock, die)) != 0) {
+             ftl_good_planes(&ftl->space_floor, superblock, die)) != 0) {
             return true;
         }
     }
@@ -151,7 +152,7 @@ static bool has_planes(const struct ftl *ftl, uint32_t superblock,
  * rows fill more than two superblocks, the copies need more superblocks than
  * are usually kept free.
  */
-uint32_t ftl_mount_more_free(const struct ftl *ftl)
+uint32_t ftl_mount_more_free(const struct ftl_mount_floor *ftl)
 {
     uint32_t wordlines = ftl->layout.geometry.wordlines;
 
@@ -161,13 +162,13 @@ uint32_t ftl_mount_more_free(const struct ftl *ftl)
 }
 
 /* Count the valid units. @return whether all entries of the map are counted */
-static bool enter_entries(struct ftl *ftl)
+static bool enter_entries(struct ftl_mount_floor *ftl)
 {
     uint32_t end = ftl_mount_part(&ftl->mount, ftl->entries);
 
     for (uint32_t *i = &ftl->mount.next_item; *i < end; ++*i) {
         if (ftl_entry_place(ftl->map[*i]) != FTL_NOWHERE) {
-            ftl_map_set_valid(ftl, ftl->map[*i]);
+            ftl_map_set_valid(&ftl->map_floor, ftl->map[*i]);
         }
         ftl->checkpoint.is_needed |= ftl->map[*i] == FTL_LOST_NOWHERE;
     }
@@ -182,7 +183,7 @@ static bool enter_entries(struct ftl *ftl)
  * because a mount that ends has erased the superblocks of those that it knew.
  * When a checkpoint began, no row was in flight.
  */
-static void set_superblocks(struct ftl *ftl)
+static void set_superblocks(struct ftl_mount_floor *ftl)
 {
     uint64_t last = ftl->mount.last_normal_row;
     uint64_t margin = ftl_mount_suspect_rows(&ftl->layout);
@@ -190,9 +191,9 @@ static void set_superblocks(struct ftl *ftl)
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         struct ftl_superblock *at = &ftl->superblocks[i];
 
-        ftl_superblock_measure(ftl, i);
+        ftl_superblock_measure(&ftl->space_floor, i);
         if (at->is_known) {
-            ftl_superblock_enter(ftl, i,
+            ftl_superblock_enter(&ftl->space_floor, i,
                                  i == ftl->checkpoint.superblock
                                      ? FTL_SUPERBLOCK_META
                                      : FTL_SUPERBLOCK_CLOSED);
@@ -202,19 +203,19 @@ static void set_superblocks(struct ftl *ftl)
             at->valid == 0 && !has_planes(ftl, i, ftl->mount.used_planes);
         at->is_partial = has_planes(ftl, i, ftl->mount.partial_planes);
         if (i == ftl->streams[FTL_STREAM_MOVE].superblock) {
-            ftl_superblock_enter(ftl, i, FTL_SUPERBLOCK_OPEN);
+            ftl_superblock_enter(&ftl->space_floor, i, FTL_SUPERBLOCK_OPEN);
         } else if (!at->is_erased) {
             at->is_suspect = !at->is_own && (at->valid == 0 || at->is_partial ||
                                              at->last_row + margin > last);
-            ftl_superblock_enter(ftl, i, FTL_SUPERBLOCK_CLOSED);
-        } else if (!ftl_superblock_is_good(ftl, i)) {
-            ftl_superblock_enter(ftl, i, FTL_SUPERBLOCK_RETIRED);
+            ftl_superblock_enter(&ftl->space_floor, i, FTL_SUPERBLOCK_CLOSED);
+        } else if (!ftl_superblock_is_good(&ftl->space_floor, i)) {
+            ftl_superblock_enter(&ftl->space_floor, i, FTL_SUPERBLOCK_RETIRED);
         }
         ftl->num_opened += !at->is_erased;
     }
     ftl->next_row_number = ftl->mount.last_row + FTL_ROW_GAP;
-    ftl_power_mounted(ftl);
-    ftl->mount.settle_row = ftl_mount_settle_row(ftl);
+    ftl_power_mounted(&ftl->background_floor);
+    ftl->mount.settle_row = ftl_mount_settle_row(&ftl->space_floor);
     ftl->mount.phase =
         ftl->free_superblocks == 0 ? FTL_MOUNT_DROP : FTL_MOUNT_SETTLE;
     ftl->mount.has_dropped = ftl->free_superblocks == 0;
@@ -231,7 +232,7 @@ static bool are_rows_too_many(const struct ftl_mount *mount)
     return mount->last_row > FTL_ROW_NUMBER_MAX / 2;
 }
 
-static bool step_pages(struct ftl *ftl)
+static bool step_pages(struct ftl_mount_floor *ftl)
 {
     bool is_done;
     bool any = ftl_mount_pages_step(ftl, &is_done);
@@ -239,7 +240,7 @@ static bool step_pages(struct ftl *ftl)
     if (is_done && are_rows_too_many(&ftl->mount)) {
         ftl->state = FTL_FAILED;
     } else if (is_done) {
-        ftl_capacity_decide(ftl);
+        ftl_capacity_decide(&ftl->background_floor);
         if (!ftl->mount.is_in_vain && enter_entries(ftl)) {
             set_superblocks(ftl);
         }
@@ -254,8 +255,8 @@ static bool step_pages(struct ftl *ftl)
  * programmed.  A plane that had failed before the superblock was opened is
  * erased, or cannot be read in any wordline, because its erasure has failed.
  */
-static bool has_failed_since(const struct ftl *ftl, uint32_t superblock,
-                             uint32_t die, uint32_t plane)
+static bool has_failed_since(const struct ftl_mount_floor *ftl,
+                             uint32_t superblock, uint32_t die, uint32_t plane)
 {
     uint32_t at = superblock * ftl->layout.geometry.dies + die;
     uint64_t probe =
@@ -273,7 +274,8 @@ static bool has_failed_since(const struct ftl *ftl, uint32_t superblock,
  * superblocks that have not changed since the checkpoint, the checkpoint knows
  * this.
  */
-static bool may_lack_parity(const struct ftl *ftl, uint32_t superblock)
+static bool may_lack_parity(const struct ftl_mount_floor *ftl,
+                            uint32_t superblock)
 {
     const struct ftl_superblock *at = &ftl->superblocks[superblock];
     bool any = at->is_spoilt;
@@ -291,12 +293,13 @@ static bool may_lack_parity(const struct ftl *ftl, uint32_t superblock)
 }
 
 /* What had to be moved before the power went off has to be moved now. */
-static void move_rest(struct ftl *ftl)
+static void move_rest(struct ftl_mount_floor *ftl)
 {
-    for (uint32_t i = 0; ftl_makes_parity(ftl) && i < ftl->layout.superblocks;
+    for (uint32_t i = 0;
+         ftl_makes_parity(&ftl->ops_floor) && i < ftl->layout.superblocks;
          i++) {
         if (ftl->superblocks[i].valid != 0 && may_lack_parity(ftl, i)) {
-            ftl_due_move_soon(ftl, i, FTL_CAUSE_MOUNT);
+            ftl_due_move_soon(&ftl->space_floor, i, FTL_CAUSE_MOUNT);
         }
     }
 }
@@ -311,11 +314,11 @@ static void move_rest(struct ftl *ftl)
  * to be copied.  So these copies are erased only if there is no space for the
  * copies of this mount.
  */
-static bool step_drop(struct ftl *ftl)
+static bool step_drop(struct ftl_mount_floor *ftl)
 {
-    bool any = ftl_collect_step(ftl);
+    bool any = ftl_collect_step(&ftl->background_floor);
 
-    if (!ftl_collect_is_due(ftl)) {
+    if (!ftl_collect_is_due(&ftl->background_floor)) {
         ftl->mount.phase = FTL_MOUNT_SETTLE;
         any = true;
     }
@@ -329,7 +332,7 @@ static bool step_drop(struct ftl *ftl)
  * originals count, so that it can erase these copies, too.
  * @return whether the mount can go on
  */
-static bool begin_drop(struct ftl *ftl)
+static bool begin_drop(struct ftl_mount_floor *ftl)
 {
     if (ftl->mount.phase != FTL_MOUNT_SETTLE) {
         return false;
@@ -342,45 +345,45 @@ static bool begin_drop(struct ftl *ftl)
         ftl->mount.is_in_vain |= helps;
         return helps;
     }
-    ftl_collect_stop(ftl);
+    ftl_collect_stop(&ftl->background_floor);
     ftl->mount.phase = FTL_MOUNT_DROP;
     ftl->mount.has_dropped = true;
     return true;
 }
 
-static bool step_settle(struct ftl *ftl)
+static bool step_settle(struct ftl_mount_floor *ftl)
 {
     bool is_done = ftl->mount.has_settled;
     bool any = false;
 
     if (!is_done) {
-        any = ftl_collect_settle(ftl, &is_done);
+        any = ftl_collect_settle(&ftl->background_floor, &is_done);
         ftl->mount.has_settled = is_done;
     }
     if (is_done) {
-        any |= ftl_power_mark_mount(ftl, &is_done);
+        any |= ftl_power_mark_mount(&ftl->background_floor, &is_done);
     }
     if (is_done) {
         ftl->mount.phase = FTL_MOUNT_CLEAR;
         any = true;
     }
-    return ftl_row_step(ftl) || any;
+    return ftl_row_step(&ftl->rows_floor) || any;
 }
 
-static bool step_clear(struct ftl *ftl)
+static bool step_clear(struct ftl_mount_floor *ftl)
 {
-    bool any = ftl_collect_step(ftl);
+    bool any = ftl_collect_step(&ftl->background_floor);
 
-    any |= ftl_row_step(ftl);
-    if (!ftl_collect_is_due(ftl)) {
+    any |= ftl_row_step(&ftl->rows_floor);
+    if (!ftl_collect_is_due(&ftl->background_floor)) {
         ftl->state = FTL_READY;
         ftl->more_free = ftl_mount_more_free(ftl);
-        ftl_dead_mounted(ftl);
-        ftl_capacity_record(ftl);
-        ftl_collect_rest_of_suspects(ftl);
+        ftl_dead_mounted(&ftl->pages_floor);
+        ftl_capacity_record(&ftl->background_floor);
+        ftl_collect_rest_of_suspects(&ftl->background_floor);
         move_rest(ftl);
-        if (ftl_health_is_worn_out(ftl)) {
-            ftl_health_set_read_only(ftl);
+        if (ftl_health_is_worn_out(&ftl->space_floor)) {
+            ftl_health_set_read_only(&ftl->space_floor);
         }
         any = true;
     }
@@ -396,24 +399,24 @@ static bool step_clear(struct ftl *ftl)
  * tell these units from the copies that it makes from now on.  So the
  * superblock becomes suspect, and is erased when everything in it is copied.
  */
-static void disown_failed_rows(struct ftl *ftl)
+static void disown_failed_rows(struct ftl_mount_floor *ftl)
 {
     uint32_t open = ftl->streams[FTL_STREAM_MOVE].superblock;
 
     if (open != FTL_NOWHERE && ftl->superblocks[open].has_failed_row) {
-        ftl_stream_close(ftl, FTL_STREAM_MOVE);
+        ftl_stream_close(&ftl->rows_floor, FTL_STREAM_MOVE);
     }
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         ftl->superblocks[i].is_own &= !ftl->superblocks[i].has_failed_row;
     }
 }
 
-void ftl_mount_begin(struct ftl *ftl)
+void ftl_mount_begin(struct ftl_mount_floor *ftl)
 {
     struct ftl_mount *mount = &ftl->mount;
 
     disown_failed_rows(ftl);
-    ftl_collect_stop(ftl);
+    ftl_collect_stop(&ftl->background_floor);
     ftl->num_due = 0;
     memset(ftl->lost_rows, 0, ftl->trim_pages * sizeof(ftl->lost_rows[0]));
     ftl->free_superblocks = ftl->layout.superblocks;
@@ -422,7 +425,7 @@ void ftl_mount_begin(struct ftl *ftl)
             .is_own = ftl->superblocks[i].is_own,
             .has_parity = ftl->superblocks[i].has_parity,
         };
-        ftl_superblock_measure(ftl, i);
+        ftl_superblock_measure(&ftl->space_floor, i);
     }
     ftl->checkpoint.superblock = FTL_NOWHERE;
     ftl->checkpoint.next = FTL_NOWHERE;
@@ -449,12 +452,13 @@ void ftl_mount_begin(struct ftl *ftl)
     mount->needs_marker = false;
     mount->has_settled = false;
     mount->has_dropped = false;
-    if (ftl_is_traced(ftl)) {
-        ftl_trace_phase(ftl, FTL_ACTIVITY_MOUNT, FTL_MOUNT_PROBE, FTL_NOWHERE);
+    if (ftl_is_traced(&ftl->base_floor)) {
+        ftl_trace_phase(&ftl->base_floor, FTL_ACTIVITY_MOUNT, FTL_MOUNT_PROBE,
+                        FTL_NOWHERE);
     }
 }
 
-static bool step_phase(struct ftl *ftl)
+static bool step_phase(struct ftl_mount_floor *ftl)
 {
     switch ((enum ftl_mount_phase)ftl->mount.phase) {
     case FTL_MOUNT_PROBE:
@@ -477,13 +481,13 @@ static bool step_phase(struct ftl *ftl)
     return step_clear(ftl);
 }
 
-static bool is_waiting_for_flash(const struct ftl *ftl)
+static bool is_waiting_for_flash(const struct ftl_mount_floor *ftl)
 {
     return ftl->ops.free_requests.count != ftl->config.num_requests;
 }
 
 /* The phase of the mount as events show it. */
-static uint32_t traced_phase(const struct ftl *ftl)
+static uint32_t traced_phase(const struct ftl_mount_floor *ftl)
 {
     if (ftl->state == FTL_MOUNTING) {
         return ftl->mount.phase;
@@ -491,7 +495,7 @@ static uint32_t traced_phase(const struct ftl *ftl)
     return ftl->state == FTL_READY ? FTL_MOUNT_READY : FTL_MOUNT_FAILED;
 }
 
-bool ftl_mount_step(struct ftl *ftl)
+bool ftl_mount_step(struct ftl_mount_floor *ftl)
 {
     uint32_t before;
     bool any;
@@ -501,29 +505,29 @@ bool ftl_mount_step(struct ftl *ftl)
         if (is_waiting_for_flash(ftl)) {
             return false;
         }
-        ftl_capacity_change(ftl);
+        ftl_capacity_change(&ftl->background_floor);
         ftl_mount_begin(ftl);
         return true;
     }
     before = traced_phase(ftl);
     any = step_phase(ftl);
-    if (traced_phase(ftl) != before && ftl_is_traced(ftl)) {
-        ftl_trace_phase(ftl, FTL_ACTIVITY_MOUNT, traced_phase(ftl),
+    if (traced_phase(ftl) != before && ftl_is_traced(&ftl->base_floor)) {
+        ftl_trace_phase(&ftl->base_floor, FTL_ACTIVITY_MOUNT, traced_phase(ftl),
                         FTL_NOWHERE);
     }
-    if (any || is_waiting_for_flash(ftl) || ftl_is_held(ftl)) {
+    if (any || is_waiting_for_flash(ftl) || ftl_is_held(&ftl->ops_floor)) {
         return any;
     }
     if (!begin_drop(ftl)) {
         /* There is no space to move units to. */
-        ftl_collect_stop(ftl);
+        ftl_collect_stop(&ftl->background_floor);
         ftl->is_read_only_now = !ftl->is_read_only;
         ftl->is_read_only = true;
         ftl->state = FTL_READY;
-        ftl_dead_mounted(ftl);
-        if (ftl_is_traced(ftl)) {
-            ftl_trace_phase(ftl, FTL_ACTIVITY_MOUNT, FTL_MOUNT_READY,
-                            FTL_NOWHERE);
+        ftl_dead_mounted(&ftl->pages_floor);
+        if (ftl_is_traced(&ftl->base_floor)) {
+            ftl_trace_phase(&ftl->base_floor, FTL_ACTIVITY_MOUNT,
+                            FTL_MOUNT_READY, FTL_NOWHERE);
         }
     }
     return true;

@@ -4,8 +4,8 @@
  * that take several steps: the map of the largest array has 20 million entries,
  * and the main loop must go on meanwhile.
  */
-#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/mount/mount.h"
+#include "storage/ftl/space/ftl_findings.h"
 
 #include <string.h>
 
@@ -19,7 +19,8 @@ struct region {
 };
 
 /* @return false when there is no region with this number */
-static bool find_region(struct ftl *ftl, uint32_t number, struct region *region)
+static bool find_region(struct ftl_mount_floor *ftl, uint32_t number,
+                        struct region *region)
 {
     struct ftl_mount *mount = &ftl->mount;
     size_t planes = (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies;
@@ -49,7 +50,8 @@ static bool find_region(struct ftl *ftl, uint32_t number, struct region *region)
 }
 
 /* Go on clearing a region, by words. @return whether all of it is clear */
-static bool clear_region(struct ftl *ftl, const struct region *region)
+static bool clear_region(struct ftl_mount_floor *ftl,
+                         const struct region *region)
 {
     enum { WORD = 8 };
     struct ftl_mount *mount = &ftl->mount;
@@ -62,7 +64,7 @@ static bool clear_region(struct ftl *ftl, const struct region *region)
     return mount->next_item == words;
 }
 
-bool ftl_mount_clear(struct ftl *ftl)
+bool ftl_mount_clear(struct ftl_mount_floor *ftl)
 {
     struct ftl_mount *mount = &ftl->mount;
     struct region region;

@@ -4,10 +4,10 @@
  * after another, and applies them.
  */
 #include "storage/ftl/background/background.h"
-#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/mount/mount.h"
 #include "storage/ftl/ops/ops.h"
 #include "storage/ftl/pages/pages.h"
+#include "storage/ftl/space/ftl_findings.h"
 
 /* Whether a page is the one that the mount reads. */
 static bool is_page_good(const struct ftl_mount *mount,
@@ -25,13 +25,14 @@ static bool is_page_good(const struct ftl_mount *mount,
  * that the page was durable.  If a die has died in this pass, the next one
  * decides.
  */
-static bool was_durable(const struct ftl *ftl, uint32_t number)
+static bool was_durable(const struct ftl_mount_floor *ftl, uint32_t number)
 {
     uint32_t row = ftl_place_row(&ftl->layout, ftl->map[number]);
 
     return number < ftl->config.logical_units + ftl->trim_pages &&
            ftl->mount.row_numbers[row] != 0 &&
-           ftl->mount.row_numbers[row] <= ftl_mount_settle_row(ftl) &&
+           ftl->mount.row_numbers[row] <=
+               ftl_mount_settle_row(&ftl->space_floor) &&
            ftl->dies.num_dead == ftl->mount.num_dead;
 }
 
@@ -43,24 +44,26 @@ static bool was_durable(const struct ftl *ftl, uint32_t number)
  * except for erase counts.  In these two cases the page is written again when
  * the mount has ended.
  */
-static void lose_page(struct ftl *ftl, uint32_t number)
+static void lose_page(struct ftl_mount_floor *ftl, uint32_t number)
 {
     if (ftl->mount.checkpoint_row != 0 &&
         ftl->mount.versions[number] == ftl_checkpoint_key(&ftl->mount)) {
         ftl->map[number] = FTL_NOWHERE;
         ftl->mount.has_lost_pages = true;
     } else if (was_durable(ftl, number)) {
-        ftl_trim_lose_page(ftl, number - ftl->config.logical_units,
+        ftl_trim_lose_page(&ftl->pages_floor,
+                           number - ftl->config.logical_units,
                            ftl->mount.versions[number] >> FTL_VERSION_SHIFT);
         ftl->map[number] = FTL_NOWHERE;
         ftl->mount.has_lost_pages = true;
         ftl->mount.has_unrebuilt = true;
     } else {
-        ftl_mount_ignore(ftl, ftl->map[number]);
+        ftl_mount_ignore(&ftl->space_floor, ftl->map[number]);
     }
 }
 
-bool ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_mount_page_done(struct ftl_mount_floor *ftl,
+                         struct ftl_request *request,
                          enum ftl_flash_status status)
 {
     struct ftl_mount *mount = &ftl->mount;
@@ -74,14 +77,14 @@ bool ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
         lose_page(ftl, ftl->config.logical_units + mount->next_page - 1);
         return false;
     }
-    ftl_capacity_take_page(ftl, mount->page + FTL_UNIT_DATA);
+    ftl_capacity_take_page(&ftl->background_floor, mount->page + FTL_UNIT_DATA);
     ftl_scrub_take_page(&ftl->scrub, mount->page + FTL_UNIT_DATA);
-    ftl_page_apply(ftl, mount->next_page - 1, mount->page,
+    ftl_page_apply(&ftl->pages_floor, mount->next_page - 1, mount->page,
                    mount->page + FTL_UNIT_DATA);
     return false;
 }
 
-bool ftl_mount_pages_step(struct ftl *ftl, bool *is_done)
+bool ftl_mount_pages_step(struct ftl_mount_floor *ftl, bool *is_done)
 {
     struct ftl_mount *mount = &ftl->mount;
 

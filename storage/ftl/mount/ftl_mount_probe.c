@@ -4,12 +4,13 @@
  * blocks.  They show which blocks are erased, which superblocks have changed
  * since the last checkpoint, and where the checkpoints are.
  */
-#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/mount/mount.h"
 #include "storage/ftl/ops/ops.h"
+#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/space/space.h"
 
-bool ftl_mount_probe_block(struct ftl *ftl, struct ftl_request *request)
+bool ftl_mount_probe_block(struct ftl_mount_floor *ftl,
+                           struct ftl_request *request)
 {
     const struct ftl_layout *layout = &ftl->layout;
     struct ftl_flash_op *flash = &request->flash;
@@ -17,7 +18,7 @@ bool ftl_mount_probe_block(struct ftl *ftl, struct ftl_request *request)
     uint8_t planes = 0;
 
     for (; flash->block != layout->superblocks; flash->block++) {
-        planes = ftl_mount_planes(ftl, flash->block, die);
+        planes = ftl_mount_planes(&ftl->space_floor, flash->block, die);
         if (planes != 0) {
             break;
         }
@@ -64,7 +65,8 @@ static uint64_t read_probe(const struct ftl_request *request, uint32_t index)
                : system.row;
 }
 
-bool ftl_mount_probe_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_mount_probe_done(struct ftl_mount_floor *ftl,
+                          struct ftl_request *request,
                           enum ftl_flash_status status)
 {
     const struct ftl_geometry *geometry = &ftl->layout.geometry;
@@ -72,7 +74,7 @@ bool ftl_mount_probe_done(struct ftl *ftl, struct ftl_request *request,
     uint32_t at = (uint32_t)flash->block * geometry->dies + flash->die;
 
     if (status == FTL_FLASH_DEAD) {
-        ftl_dies_note_dead(ftl, flash->die);
+        ftl_dies_note_dead(&ftl->space_floor, flash->die);
     } else if (status != FTL_FLASH_OK) {
         ftl->state = FTL_FAILED;
     }

@@ -36,7 +36,7 @@ static bool is_unreadable(const struct ftl_mount *mount, uint32_t place)
 
 /* Whether enough other units of a place's stripe can be read.  Those in planes
  * that are known to have failed are left out in any case. */
-static bool is_worthwhile(const struct ftl *ftl, uint32_t place)
+static bool is_worthwhile(const struct ftl_mount_floor *ftl, uint32_t place)
 {
     uint32_t dies = ftl->layout.geometry.dies;
     uint32_t row = ftl_place_row(&ftl->layout, place);
@@ -49,7 +49,8 @@ static bool is_worthwhile(const struct ftl *ftl, uint32_t place)
          other++) {
         if (other != row &&
             is_unreadable(&ftl->mount, other * ftl->layout.row_units + index) &&
-            (ftl_good_planes(ftl, block, other % dies) & plane) != 0) {
+            (ftl_good_planes(&ftl->space_floor, block, other % dies) & plane) !=
+                0) {
             unreadable++;
         }
     }
@@ -57,7 +58,7 @@ static bool is_worthwhile(const struct ftl *ftl, uint32_t place)
 }
 
 /* Read the units of a row that can be rebuilt. @return whether there are any */
-static bool repair_row(struct ftl *ftl, uint32_t row)
+static bool repair_row(struct ftl_mount_floor *ftl, uint32_t row)
 {
     uint32_t first = row * ftl->layout.row_units;
     struct ftl_request *request = NULL;
@@ -88,7 +89,8 @@ static bool repair_row(struct ftl *ftl, uint32_t row)
     return true;
 }
 
-bool ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_mount_repair_done(struct ftl_mount_floor *ftl,
+                           struct ftl_request *request,
                            enum ftl_flash_status status)
 {
     ftl->mount.requests--;
@@ -117,7 +119,7 @@ bool ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
  * Decide about an entry of the checkpoint's map that the scan has not
  * confirmed: its place cannot be read, was erased, or has other contents.
  */
-static void resolve_entry(struct ftl *ftl, uint32_t number)
+static void resolve_entry(struct ftl_mount_floor *ftl, uint32_t number)
 {
     uint32_t place = ftl_entry_place(ftl->map[number]);
     uint32_t row = ftl_place_row(&ftl->layout, place);
@@ -137,7 +139,7 @@ static void resolve_entry(struct ftl *ftl, uint32_t number)
 }
 
 /* Decide about all such entries. @return whether this is done */
-static bool resolve_entries(struct ftl *ftl)
+static bool resolve_entries(struct ftl_mount_floor *ftl)
 {
     uint32_t end = ftl_mount_part(&ftl->mount, ftl->entries);
 
@@ -149,7 +151,7 @@ static bool resolve_entries(struct ftl *ftl)
     return end == ftl->entries;
 }
 
-bool ftl_mount_repair_step(struct ftl *ftl, bool *is_done)
+bool ftl_mount_repair_step(struct ftl_mount_floor *ftl, bool *is_done)
 {
     struct ftl_mount *mount = &ftl->mount;
     uint32_t rows = ftl->layout.superblocks * ftl->layout.superblock_rows;

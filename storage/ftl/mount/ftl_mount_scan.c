@@ -10,10 +10,10 @@
  * originals count, and the superblock with the copies holds nothing:
  * collections that are cut again and again use up no space.
  */
-#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/mount/mount.h"
 #include "storage/ftl/ops/ops.h"
 #include "storage/ftl/rows/rows.h"
+#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/space/space.h"
 
 #include <string.h>
@@ -22,20 +22,22 @@
  * Whether the scan leaves a block out, because the checkpoint says what is in
  * it, or because it is erased.
  */
-static bool is_left_out(struct ftl *ftl, uint32_t superblock, uint32_t die)
+static bool is_left_out(struct ftl_mount_floor *ftl, uint32_t superblock,
+                        uint32_t die)
 {
     if (ftl->superblocks[superblock].is_known) {
         return true;
     }
-    if (!ftl_mount_is_block_erased(ftl, superblock, die)) {
+    if (!ftl_mount_is_block_erased(&ftl->space_floor, superblock, die)) {
         return false;
     }
     ftl->mount.partial_planes[superblock * ftl->layout.geometry.dies + die] |=
-        ftl_mount_planes(ftl, superblock, die);
+        ftl_mount_planes(&ftl->space_floor, superblock, die);
     return true;
 }
 
-bool ftl_mount_scan_row(struct ftl *ftl, struct ftl_request *request)
+bool ftl_mount_scan_row(struct ftl_mount_floor *ftl,
+                        struct ftl_request *request)
 {
     const struct ftl_layout *layout = &ftl->layout;
     struct ftl_flash_op *flash = &request->flash;
@@ -45,7 +47,8 @@ bool ftl_mount_scan_row(struct ftl *ftl, struct ftl_request *request)
         if (flash->block == layout->superblocks) {
             return false;
         }
-        flash->planes = ftl_mount_planes(ftl, flash->block, flash->die);
+        flash->planes =
+            ftl_mount_planes(&ftl->space_floor, flash->block, flash->die);
         if (flash->planes != 0 &&
             flash->wordline < layout->geometry.wordlines &&
             (flash->wordline != 0 ||
@@ -73,7 +76,7 @@ bool ftl_mount_scan_row(struct ftl *ftl, struct ftl_request *request)
     return true;
 }
 
-static struct ftl_superblock *superblock_of(const struct ftl *ftl,
+static struct ftl_superblock *superblock_of(const struct ftl_mount_floor *ftl,
                                             uint32_t place)
 {
     return &ftl->superblocks[ftl_place_superblock(&ftl->layout, place)];
@@ -86,7 +89,8 @@ static uint64_t version_key(const struct ftl_system *system)
     return system->version << FTL_VERSION_SHIFT | system->attempt;
 }
 
-bool ftl_mount_is_unconfirmed(const struct ftl *ftl, uint32_t number)
+bool ftl_mount_is_unconfirmed(const struct ftl_mount_floor *ftl,
+                              uint32_t number)
 {
     uint32_t place = ftl_entry_place(ftl->map[number]);
 
@@ -103,11 +107,12 @@ bool ftl_mount_is_unconfirmed(const struct ftl *ftl, uint32_t number)
  * before looks the same, too, but the stripes have parity without it.  If the
  * mount learns only later that it has failed, it begins again.
  */
-static bool is_half_erased(const struct ftl *ftl, uint32_t superblock,
-                           uint32_t plane)
+static bool is_half_erased(const struct ftl_mount_floor *ftl,
+                           uint32_t superblock, uint32_t plane)
 {
     for (uint32_t die = 0; die < ftl->layout.geometry.dies; die++) {
-        uint8_t gone = ftl_mount_gone_planes(ftl, superblock, die);
+        uint8_t gone =
+            ftl_mount_gone_planes(&ftl->space_floor, superblock, die);
 
         if ((gone & BIT(plane)) != 0) {
             return true;
@@ -123,7 +128,7 @@ static bool is_half_erased(const struct ftl *ftl, uint32_t superblock,
  * once more.  What the scan has rebuilt of a dead die are the system bytes: the
  * data are perhaps in a stripe in which a program has failed.
  */
-static bool is_doubtful(const struct ftl *ftl, uint32_t place)
+static bool is_doubtful(const struct ftl_mount_floor *ftl, uint32_t place)
 {
     struct ftl_flash_unit unit;
     uint32_t row = ftl_place_row(&ftl->layout, place);
@@ -142,7 +147,7 @@ static bool is_doubtful(const struct ftl *ftl, uint32_t place)
             is_half_erased(ftl, op.block, unit.plane));
 }
 
-bool ftl_mount_has_half_erased(const struct ftl *ftl)
+bool ftl_mount_has_half_erased(const struct ftl_mount_floor *ftl)
 {
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         bool has_contents =
@@ -162,7 +167,7 @@ bool ftl_mount_has_half_erased(const struct ftl *ftl)
  * was to be moved then.  This superblock is not scanned, and the place may have
  * lost its parity.
  */
-static bool is_moving(const struct ftl *ftl, uint32_t number)
+static bool is_moving(const struct ftl_mount_floor *ftl, uint32_t number)
 {
     uint32_t place = ftl_entry_place(ftl->map[number]);
 
@@ -176,8 +181,8 @@ static bool is_moving(const struct ftl *ftl, uint32_t number)
  * checkpoint says what the entry names, in a superblock that is scanned or that
  * was to be moved, each copy that is later than the checkpoint replaces it.
  */
-static bool is_better(struct ftl *ftl, uint32_t entry, uint32_t place,
-                      const struct ftl_system *system)
+static bool is_better(struct ftl_mount_floor *ftl, uint32_t entry,
+                      uint32_t place, const struct ftl_system *system)
 {
     uint32_t other = ftl_entry_place(ftl->map[entry]);
     bool doubts, doubts_other, is_own, other_is_own;
@@ -214,9 +219,9 @@ static bool is_better(struct ftl *ftl, uint32_t entry, uint32_t place,
  * Read the system bytes of a unit of a row.
  * @return false when the unit cannot be read, or must be ignored
  */
-static bool parse_unit(const struct ftl *ftl, const struct ftl_request *request,
-                       uint32_t index, uint32_t *place,
-                       struct ftl_system *system)
+static bool parse_unit(const struct ftl_mount_floor *ftl,
+                       const struct ftl_request *request, uint32_t index,
+                       uint32_t *place, struct ftl_system *system)
 {
     const struct ftl_flash_unit *unit = &request->units[index];
 
@@ -233,7 +238,7 @@ static bool parse_unit(const struct ftl *ftl, const struct ftl_request *request,
  * plane had been moved before, and the plane was not used when the superblock
  * was programmed again.
  */
-static uint64_t find_row_number(const struct ftl *ftl,
+static uint64_t find_row_number(const struct ftl_mount_floor *ftl,
                                 const struct ftl_request *request)
 {
     uint64_t number = 0;
@@ -249,7 +254,7 @@ static uint64_t find_row_number(const struct ftl *ftl,
     return number;
 }
 
-uint64_t ftl_mount_common_number(const struct ftl *ftl,
+uint64_t ftl_mount_common_number(const struct ftl_mount_floor *ftl,
                                  const struct ftl_request *request)
 {
     uint64_t best = 0;
@@ -277,18 +282,18 @@ uint64_t ftl_mount_common_number(const struct ftl *ftl,
 
 /* A unit is rebuilt, and right.  The planes of the dies that were left out are
  * in no sum of this stripe, so they have failed. */
-static void note_left_out(struct ftl *ftl, const struct ftl_request *request,
-                          uint32_t index)
+static void note_left_out(struct ftl_mount_floor *ftl,
+                          const struct ftl_request *request, uint32_t index)
 {
     for (uint32_t i = 0; i < request->num_left_out[index]; i++) {
-        ftl_health_note_failure(ftl, request->flash.block,
+        ftl_health_note_failure(&ftl->space_floor, request->flash.block,
                                 request->left_out[index][i],
                                 (uint8_t)BIT(request->units[index].plane));
     }
 }
 
-bool ftl_mount_note_unit(struct ftl *ftl, const struct ftl_request *request,
-                         uint32_t index)
+bool ftl_mount_note_unit(struct ftl_mount_floor *ftl,
+                         const struct ftl_request *request, uint32_t index)
 {
     struct ftl_mount *mount = &ftl->mount;
     struct ftl_superblock *superblock = &ftl->superblocks[request->flash.block];
@@ -337,8 +342,9 @@ bool ftl_mount_note_unit(struct ftl *ftl, const struct ftl_request *request,
  * Note which planes of a row are erased, or have lost their contents.
  * @param parity  units that hold parity
  */
-static void note_planes(struct ftl *ftl, const struct ftl_request *request,
-                        uint8_t erased, uint32_t parity)
+static void note_planes(struct ftl_mount_floor *ftl,
+                        const struct ftl_request *request, uint8_t erased,
+                        uint32_t parity)
 {
     const struct ftl_flash_op *flash = &request->flash;
     uint32_t at =
@@ -361,8 +367,8 @@ static bool is_old(const struct ftl_request *request, uint32_t index)
  * a dead die that was rebuilt, but is not of this row, was rebuilt wrongly: it
  * could not be read.
  */
-static void scan_unit(struct ftl *ftl, const struct ftl_request *request,
-                      uint32_t index)
+static void scan_unit(struct ftl_mount_floor *ftl,
+                      const struct ftl_request *request, uint32_t index)
 {
     uint32_t place = request->row * ftl->layout.row_units +
                      ftl_layout_index(&ftl->layout, &request->units[index]);
@@ -390,7 +396,8 @@ static bool is_parity(const struct ftl_request *request, uint32_t index)
            ftl_system_is_parity(request->system[index]);
 }
 
-bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_mount_scan_done(struct ftl_mount_floor *ftl,
+                         struct ftl_request *request,
                          enum ftl_flash_status status)
 {
     struct ftl_flash_op *flash = &request->flash;

@@ -32,7 +32,7 @@ enum {
     POWER_RETRY_US = 1000, /* while capacitors supply the drive */
 };
 
-bool ftl_hold_is_waiting(const struct ftl *ftl)
+bool ftl_hold_is_waiting(const struct ftl_ops_floor *ftl)
 {
     return ftl->hold.held_attempts >= ROUNDS_MAX &&
            ftl->now_us < ftl->hold.retry_us;
@@ -40,11 +40,12 @@ bool ftl_hold_is_waiting(const struct ftl *ftl)
 
 /* While the power fails, other rows are programmed nevertheless: some may
  * succeed, and later is too late. */
-bool ftl_is_held(const struct ftl *ftl)
+bool ftl_is_held(const struct ftl_ops_floor *ftl)
 {
     return (ftl->hold.failed_rounds >= ROUNDS_MAX ||
             (ftl->hold.holds_row && ftl->hold.held_attempts >= ROUNDS_MAX)) &&
-           ftl->now_us < ftl->hold.retry_us && !ftl_power_is_failing(ftl);
+           ftl->now_us < ftl->hold.retry_us &&
+           !ftl_power_is_failing(&ftl->base_floor);
 }
 
 bool ftl_hold_can_repeat(enum ftl_flash_status status)
@@ -52,7 +53,7 @@ bool ftl_hold_can_repeat(enum ftl_flash_status status)
     return status == FTL_FLASH_TRANSFER || status == FTL_FLASH_STORAGE;
 }
 
-static void hold_request(struct ftl *ftl, struct ftl_request *request)
+static void hold_request(struct ftl_ops_floor *ftl, struct ftl_request *request)
 {
     if (request->attempts < UINT8_MAX) {
         request->attempts++;
@@ -60,7 +61,8 @@ static void hold_request(struct ftl *ftl, struct ftl_request *request)
     ftl->hold.held_attempts = MAX(ftl->hold.held_attempts, request->attempts);
     ftl->hold.holds_row |= request->kind == FTL_REQUEST_ROW;
     ftl->hold.retry_us =
-        ftl->now_us + (ftl_power_is_failing(ftl) ? POWER_RETRY_US : RETRY_US);
+        ftl->now_us +
+        (ftl_power_is_failing(&ftl->base_floor) ? POWER_RETRY_US : RETRY_US);
     ftl_list_append(&ftl->hold.held, (uint16_t)request->flash.cookie);
 }
 
@@ -80,7 +82,7 @@ static bool is_spoilt(const struct ftl_request *request)
     return request->kind == FTL_REQUEST_ROW && request->lost_units != 0;
 }
 
-bool ftl_hold_request(struct ftl *ftl, struct ftl_request *request,
+bool ftl_hold_request(struct ftl_ops_floor *ftl, struct ftl_request *request,
                       enum ftl_flash_status status)
 {
     if (!ftl_hold_can_repeat(status) || is_spoilt(request)) {
@@ -99,7 +101,7 @@ bool ftl_hold_request(struct ftl *ftl, struct ftl_request *request,
     return true;
 }
 
-bool ftl_hold_step(struct ftl *ftl)
+bool ftl_hold_step(struct ftl_ops_floor *ftl)
 {
     if (ftl->hold.held.count == 0 || ftl_hold_is_waiting(ftl)) {
         return false;
@@ -113,7 +115,7 @@ bool ftl_hold_step(struct ftl *ftl)
     return true;
 }
 
-void ftl_hold_drop(struct ftl *ftl)
+void ftl_hold_drop(struct ftl_ops_floor *ftl)
 {
     while (ftl->hold.held.count != 0) {
         ftl_request_free(&ftl->ops,
@@ -124,12 +126,7 @@ void ftl_hold_drop(struct ftl *ftl)
     ftl->hold.num_refused = 0;
 }
 
-bool ftl_is_storage_failing(const struct ftl *ftl)
-{
-    return ftl->hold.num_refused != 0;
-}
-
-void ftl_hold_note_round(struct ftl *ftl)
+void ftl_hold_note_round(struct ftl_ops_floor *ftl)
 {
     ftl->hold.failed_rounds++;
     ftl->hold.retry_us = ftl->now_us + RETRY_US;

@@ -9,7 +9,7 @@
 #ifndef ESSD_FTL_KINDS_H
 #define ESSD_FTL_KINDS_H
 
-#include "storage/ftl/state.h"
+#include "storage/ftl/ops/ops_floor.h"
 
 enum { FTL_REQUEST_KINDS = FTL_REQUEST_SCRUB + 1 };
 
@@ -32,5 +32,18 @@ struct ftl_kind {
     bool may_hold;
 };
 extern const struct ftl_kind ftl_kinds[FTL_REQUEST_KINDS];
+
+/** The whole, which this floor is the beginning of: only for the functions of a
+ * row of ftl_kinds[]. */
+static inline struct ftl *ftl_whole(struct ftl_ops_floor *ftl)
+{
+    return (struct ftl *)(void *)ftl;
+}
+
+static inline const struct ftl *ftl_whole_to_ask(
+    const struct ftl_ops_floor *ftl)
+{
+    return (const struct ftl *)(const void *)ftl;
+}
 
 #endif

@@ -69,7 +69,8 @@ void ftl_request_send(struct ftl_ops *ops, struct ftl_request *request)
     ftl_list_append(&ops->unsent, (uint16_t)request->flash.cookie);
 }
 
-void ftl_request_send_now(struct ftl *ftl, struct ftl_request *request)
+void ftl_request_send_now(struct ftl_ops_floor *ftl,
+                          struct ftl_request *request)
 {
     if (ftl->ops.unsent.count != 0 || ftl->dies.num_dead != 0 ||
         !ftl->config.flash.submit(ftl->config.flash.ctx, &request->flash)) {

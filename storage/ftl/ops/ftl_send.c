@@ -3,14 +3,14 @@
 #include "storage/ftl/ops/ftl_kinds.h"
 #include "storage/ftl/ops/ops.h"
 
-void ftl_request_end(struct ftl *ftl, struct ftl_request *request,
+void ftl_request_end(struct ftl_ops_floor *ftl, struct ftl_request *request,
                      enum ftl_flash_status status)
 {
     const struct ftl_kind *kind = &ftl_kinds[request->kind];
 
     ftl->has_work = true;
     if ((kind->may_hold && ftl_hold_request(ftl, request, status)) ||
-        kind->done(ftl, request, status)) {
+        kind->done(ftl_whole(ftl), request, status)) {
         return;
     }
     ftl_request_free(&ftl->ops, request);
@@ -21,7 +21,7 @@ void ftl_request_end(struct ftl *ftl, struct ftl_request *request,
  * none, even if it answers again, except for the erasures of a wipe.
  * @return false when the flash does not take it
  */
-static bool send_first(struct ftl *ftl)
+static bool send_first(struct ftl_ops_floor *ftl)
 {
     struct ftl_request *request = &ftl->ops.requests[ftl->ops.unsent.head];
     bool is_wipe = request->kind == FTL_REQUEST_WIPE &&
@@ -40,7 +40,7 @@ static bool send_first(struct ftl *ftl)
     return true;
 }
 
-bool ftl_request_send_waiting(struct ftl *ftl)
+bool ftl_request_send_waiting(struct ftl_ops_floor *ftl)
 {
     bool any = false;
 

@@ -3,7 +3,7 @@
 #ifndef ESSD_FTL_OPS_H
 #define ESSD_FTL_OPS_H
 
-#include "storage/ftl/state.h"
+#include "storage/ftl/ops/ops_floor.h"
 
 /* ---- ftl_request.c */
 /** @return NULL when all are in progress */
@@ -15,18 +15,19 @@ void ftl_request_add(const struct ftl_layout *layout,
                      const struct ftl_flash_unit *unit);
 void ftl_request_send(struct ftl_ops *ops, struct ftl_request *request);
 /** Pass a request to the flash at once if no other one waits for it. */
-void ftl_request_send_now(struct ftl *ftl, struct ftl_request *request);
+void ftl_request_send_now(struct ftl_ops_floor *ftl,
+                          struct ftl_request *request);
 /** A request has ended, or is not sent. */
 void ftl_request_free(struct ftl_ops *ops, struct ftl_request *request);
 /** Whether a read of a host from a superblock is in progress. */
 bool ftl_request_reads_from(const struct ftl_ops *ops, uint32_t superblock);
 /** A request has ended: do what ftl_kinds[] says. */
-void ftl_request_end(struct ftl *ftl, struct ftl_request *request,
+void ftl_request_end(struct ftl_ops_floor *ftl, struct ftl_request *request,
                      enum ftl_flash_status status);
 /** Pass requests to the flash. @return whether it took any */
-bool ftl_request_send_waiting(struct ftl *ftl);
+bool ftl_request_send_waiting(struct ftl_ops_floor *ftl);
 /** Whether the stripes of what is programmed now get parity. */
-static inline bool ftl_makes_parity(const struct ftl *ftl)
+static inline bool ftl_makes_parity(const struct ftl_ops_floor *ftl)
 {
     return ftl->layout.has_parity && ftl->dies.num_dead == 0;
 }
@@ -35,10 +36,10 @@ static inline bool ftl_makes_parity(const struct ftl *ftl)
 /** Whether nothing is programmed now, because programs fail again and again
  * although the flash is intact.  Operations that wait until something is
  * programmed then fail. */
-bool ftl_is_held(const struct ftl *ftl);
+bool ftl_is_held(const struct ftl_ops_floor *ftl);
 /** Whether requests that have failed again and again wait for their next
  * attempt. */
-bool ftl_hold_is_waiting(const struct ftl *ftl);
+bool ftl_hold_is_waiting(const struct ftl_ops_floor *ftl);
 /** Whether a program or an erasure has failed for a reason outside of the
  * flash, so that it can be repeated. */
 bool ftl_hold_can_repeat(enum ftl_flash_status status);
@@ -47,15 +48,15 @@ bool ftl_hold_can_repeat(enum ftl_flash_status status);
  * @return whether it is held: it has failed for a reason outside of the flash,
  *         and will be sent again
  */
-bool ftl_hold_request(struct ftl *ftl, struct ftl_request *request,
+bool ftl_hold_request(struct ftl_ops_floor *ftl, struct ftl_request *request,
                       enum ftl_flash_status status);
 /** Send the held requests again, if it is time. @return whether it was */
-bool ftl_hold_step(struct ftl *ftl);
+bool ftl_hold_step(struct ftl_ops_floor *ftl);
 /** All blocks are going to be erased: end the held requests. */
-void ftl_hold_drop(struct ftl *ftl);
+void ftl_hold_drop(struct ftl_ops_floor *ftl);
 /** A superblock was given up because a program failed although the flash is
  * intact. */
-void ftl_hold_note_round(struct ftl *ftl);
+void ftl_hold_note_round(struct ftl_ops_floor *ftl);
 /** Another operation waits until its contents are on flash: allow programs once
  * more. */
 void ftl_hold_try_again(struct ftl_hold *hold);

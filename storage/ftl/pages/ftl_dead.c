@@ -27,7 +27,7 @@ enum {                  /* the record; little-endian */
 };
 _Static_assert((int)RECORD_LEN == (int)FTL_DEAD_RECORD_LEN, "the record");
 
-void ftl_dead_emit(const struct ftl *ftl, uint8_t *record)
+void ftl_dead_emit(const struct ftl_pages_floor *ftl, uint8_t *record)
 {
     memset(record, 0, RECORD_LEN);
     if (ftl->dies.num_dead == 0) {
@@ -42,17 +42,17 @@ void ftl_dead_emit(const struct ftl *ftl, uint8_t *record)
 }
 
 /* The record names a die. */
-static void take_die(struct ftl *ftl, uint32_t die)
+static void take_die(struct ftl_pages_floor *ftl, uint32_t die)
 {
     ftl->dies.is_recorded[die] = true;
     if (!ftl->dies.is_dead[die]) {
         ftl->dies.num_distrusted++;
         ftl->mount.is_in_vain = true;
-        ftl_dies_note_dead(ftl, die);
+        ftl_dies_note_dead(&ftl->space_floor, die);
     }
 }
 
-void ftl_dead_take(struct ftl *ftl, const uint8_t *record)
+void ftl_dead_take(struct ftl_pages_floor *ftl, const uint8_t *record)
 {
     for (uint32_t die = 0; die < ftl->layout.geometry.dies; die++) {
         if ((record[RECORD_DIES + die / 8] & BIT(die % 8)) != 0) {
@@ -63,7 +63,7 @@ void ftl_dead_take(struct ftl *ftl, const uint8_t *record)
     }
 }
 
-static bool are_all_recorded(const struct ftl *ftl)
+static bool are_all_recorded(const struct ftl_pages_floor *ftl)
 {
     for (uint32_t die = 0; die < ftl->layout.geometry.dies; die++) {
         if (ftl->dies.is_dead[die] && !ftl->dies.is_recorded[die]) {
@@ -74,7 +74,7 @@ static bool are_all_recorded(const struct ftl *ftl)
 }
 
 /* Whether all of a superblock was programmed since the latest death. */
-static bool is_younger(const struct ftl *ftl, uint32_t superblock)
+static bool is_younger(const struct ftl_pages_floor *ftl, uint32_t superblock)
 {
     const struct ftl_geometry *geometry = &ftl->layout.geometry;
     bool has_any = false;
@@ -83,7 +83,7 @@ static bool is_younger(const struct ftl *ftl, uint32_t superblock)
         return !ftl->superblocks[superblock].has_parity;
     }
     for (uint32_t die = 0; die < geometry->dies; die++) {
-        uint8_t planes = ftl_good_planes(ftl, superblock, die);
+        uint8_t planes = ftl_good_planes(&ftl->space_floor, superblock, die);
         uint32_t at = (superblock * geometry->dies + die) * geometry->planes;
 
         for (uint32_t plane = 0; plane < geometry->planes; plane++) {
@@ -101,7 +101,7 @@ static bool is_younger(const struct ftl *ftl, uint32_t superblock)
     return has_any;
 }
 
-void ftl_dead_mounted(struct ftl *ftl)
+void ftl_dead_mounted(struct ftl_pages_floor *ftl)
 {
     struct ftl_dies *dies = &ftl->dies;
 
@@ -113,16 +113,11 @@ void ftl_dead_mounted(struct ftl *ftl)
         dies->dead_row = dies->recorded_row;
     } else {
         dies->dead_row = ftl->next_row_number;
-        ftl_dies_record(ftl);
+        ftl_dies_record(&ftl->space_floor);
     }
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         if (ftl->layout.has_parity && !is_younger(ftl, i)) {
-            ftl_due_move_soon(ftl, i, FTL_CAUSE_REBUILD);
+            ftl_due_move_soon(&ftl->space_floor, i, FTL_CAUSE_REBUILD);
         }
     }
-}
-
-uint32_t ftl_distrusted_dies(const struct ftl *ftl)
-{
-    return ftl->dies.num_distrusted;
 }

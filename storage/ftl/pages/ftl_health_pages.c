@@ -28,7 +28,8 @@ uint32_t ftl_health_pages(const struct ftl_layout *layout)
 }
 
 /* The bytes of a page in the list of planes. */
-static uint8_t *page_bytes(const struct ftl *ftl, uint32_t page, size_t *len)
+static uint8_t *page_bytes(const struct ftl_pages_floor *ftl, uint32_t page,
+                           size_t *len)
 {
     size_t all = (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies;
     size_t first = (size_t)page * FTL_UNIT_DATA;
@@ -37,7 +38,7 @@ static uint8_t *page_bytes(const struct ftl *ftl, uint32_t page, size_t *len)
     return ftl->failed_planes + first;
 }
 
-bool ftl_health_has_taken_space(const struct ftl *ftl)
+bool ftl_health_has_taken_space(const struct ftl_pages_floor *ftl)
 {
     bool has_failed = false;
 
@@ -57,7 +58,7 @@ bool ftl_health_has_taken_space(const struct ftl *ftl)
     return has_failed;
 }
 
-bool ftl_health_step(struct ftl *ftl)
+bool ftl_health_step(struct ftl_pages_floor *ftl)
 {
     bool any = false;
 
@@ -75,8 +76,8 @@ bool ftl_health_step(struct ftl *ftl)
     return any;
 }
 
-void ftl_health_emit(const struct ftl *ftl, uint32_t page, uint8_t *data,
-                     uint8_t *meta)
+void ftl_health_emit(const struct ftl_pages_floor *ftl, uint32_t page,
+                     uint8_t *data, uint8_t *meta)
 {
     size_t len;
     const uint8_t *bytes = page_bytes(ftl, page, &len);
@@ -89,14 +90,14 @@ void ftl_health_emit(const struct ftl *ftl, uint32_t page, uint8_t *data,
     }
 }
 
-void ftl_health_snapshot(struct ftl *ftl, uint16_t index)
+void ftl_health_snapshot(struct ftl_pages_floor *ftl, uint16_t index)
 {
     uint32_t page = ftl->buffer.slots[index].number -
                     ftl->config.logical_units - ftl->trim_pages;
 
     ftl_health_emit(ftl, page, ftl_slot_data(&ftl->buffer, index),
                     ftl_slot_meta(&ftl->buffer, index));
-    if (page == 0 && ftl_health_is_read_only(ftl)) {
+    if (page == 0 && ftl_health_is_read_only(&ftl->space_floor)) {
         ftl_slot_meta(&ftl->buffer, index)[PAGE_FLAGS] = FLAG_READ_ONLY;
     }
 }
@@ -106,7 +107,7 @@ void ftl_health_snapshot(struct ftl *ftl, uint16_t index)
  * mount could not rebuild some unit without knowing this, or has compared
  * copies and took a superblock for half erased, it begins again.
  */
-static void take_planes(struct ftl *ftl, size_t at, uint8_t planes)
+static void take_planes(struct ftl_pages_floor *ftl, size_t at, uint8_t planes)
 {
     uint8_t gone;
 
@@ -115,16 +116,17 @@ static void take_planes(struct ftl *ftl, size_t at, uint8_t planes)
     if ((planes & (uint8_t)~ftl->failed_planes[at]) == 0) {
         return;
     }
-    gone = ftl_health_gone_planes(ftl, at);
+    gone = ftl_health_gone_planes(&ftl->space_floor, at);
     ftl->mount.is_in_vain |= ftl->mount.has_unrebuilt &&
                              (planes & (uint8_t)~ftl->bad_planes[at]) != 0;
     ftl->failed_planes[at] |= planes;
     ftl->bad_planes[at] |= planes;
     ftl->mount.is_in_vain |=
-        ftl->mount.has_doubted && ftl_health_gone_planes(ftl, at) != gone;
+        ftl->mount.has_doubted &&
+        ftl_health_gone_planes(&ftl->space_floor, at) != gone;
 }
 
-void ftl_health_take_planes(struct ftl *ftl, const uint8_t *planes)
+void ftl_health_take_planes(struct ftl_pages_floor *ftl, const uint8_t *planes)
 {
     size_t bytes = (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies;
 
@@ -133,8 +135,8 @@ void ftl_health_take_planes(struct ftl *ftl, const uint8_t *planes)
     }
 }
 
-void ftl_health_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
-                      const uint8_t *meta)
+void ftl_health_apply(struct ftl_pages_floor *ftl, uint32_t page,
+                      const uint8_t *data, const uint8_t *meta)
 {
     size_t len;
 

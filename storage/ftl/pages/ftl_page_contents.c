@@ -3,7 +3,8 @@
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/pages/pages.h"
 
-void ftl_page_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
+void ftl_page_snapshot(struct ftl_pages_floor *ftl, uint16_t index,
+                       uint64_t row)
 {
     uint32_t page = ftl->buffer.slots[index].number - ftl->config.logical_units;
 
@@ -19,8 +20,8 @@ void ftl_page_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
     ftl_scrub_emit_page(ftl, ftl_slot_meta(&ftl->buffer, index));
 }
 
-void ftl_page_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
-                    const uint8_t *meta)
+void ftl_page_apply(struct ftl_pages_floor *ftl, uint32_t page,
+                    const uint8_t *data, const uint8_t *meta)
 {
     if (page < ftl->trim_pages) {
         ftl_trim_apply(ftl, page, data, meta);

@@ -7,7 +7,7 @@
 #include "storage/ftl/map/map.h"
 #include "storage/ftl/pages/pages.h"
 
-uint16_t ftl_page_touch(struct ftl *ftl, uint32_t page)
+uint16_t ftl_page_touch(struct ftl_pages_floor *ftl, uint32_t page)
 {
     uint32_t entry = ftl->map[page];
     uint16_t index;
@@ -30,7 +30,7 @@ uint16_t ftl_page_touch(struct ftl *ftl, uint32_t page)
     } else if (ftl_is_place(entry)) {
         ftl->buffer.slots[index].old_place = entry;
     }
-    ftl_slot_accept(ftl, index);
+    ftl_slot_accept(&ftl->map_floor, index);
     return index;
 }
 
@@ -38,7 +38,7 @@ uint16_t ftl_page_touch(struct ftl *ftl, uint32_t page)
  * If pages that the checkpoint names cannot be read, their trims and failures
  * are recorded in the checkpoint only.
  */
-bool ftl_page_restore_step(struct ftl *ftl)
+bool ftl_page_restore_step(struct ftl_pages_floor *ftl)
 {
     if (!ftl->mount.has_lost_pages) {
         return false;

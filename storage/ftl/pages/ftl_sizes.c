@@ -8,7 +8,8 @@ static uint32_t count_trim_pages(uint32_t logical_units)
                       FTL_TRIM_UNITS);
 }
 
-static uint32_t pool_slots(const struct ftl *ftl, enum ftl_pool pool)
+static uint32_t pool_slots(const struct ftl_pages_floor *ftl,
+                           enum ftl_pool pool)
 {
     uint32_t dies = ftl->layout.geometry.dies;
     uint32_t move_rows = MAX(MIN(dies, (uint32_t)FTL_MOVE_ROWS_MAX),
@@ -23,7 +24,7 @@ static uint32_t pool_slots(const struct ftl *ftl, enum ftl_pool pool)
     return slots[pool];
 }
 
-void ftl_set_entries(struct ftl *ftl)
+void ftl_set_entries(struct ftl_pages_floor *ftl)
 {
     ftl->trim_pages = count_trim_pages(ftl->config.logical_units);
     ftl->health_pages = ftl_health_pages(&ftl->layout);
@@ -38,7 +39,7 @@ void ftl_set_entries(struct ftl *ftl)
 
 uint32_t ftl_most_pages(const struct ftl_layout *layout)
 {
-    struct ftl ftl;
+    struct ftl_pages_floor ftl;
 
     ftl.config = (struct ftl_config){.logical_units = layout->places};
     ftl.layout = *layout;
@@ -46,7 +47,7 @@ uint32_t ftl_most_pages(const struct ftl_layout *layout)
     return pool_slots(&ftl, FTL_POOL_TRIM);
 }
 
-void ftl_init_slots(struct ftl *ftl)
+void ftl_init_slots(struct ftl_pages_floor *ftl)
 {
     uint16_t slot = 0;
 

@@ -24,7 +24,7 @@ _Static_assert((int)PAGE_POSITION + (int)FTL_SCRUB_RECORD_LEN <=
  * larger number in place of the position. */
 #define POSITION_MAX (UINT64_C(1) << 56)
 
-void ftl_capacity_emit(const struct ftl *ftl, uint8_t *meta)
+void ftl_capacity_emit(const struct ftl_pages_floor *ftl, uint8_t *meta)
 {
     put_le32(meta + LABEL_UNITS, ftl->config.logical_units);
     put_le32(meta + LABEL_INVERTED, ~ftl->config.logical_units);
@@ -35,7 +35,7 @@ void ftl_scrub_emit(const struct ftl_scrub *scrub, uint8_t *record)
     put_le64(record, scrub->next_row);
 }
 
-void ftl_scrub_emit_page(struct ftl *ftl, uint8_t *meta)
+void ftl_scrub_emit_page(struct ftl_pages_floor *ftl, uint8_t *meta)
 {
     struct ftl_scrub *scrub = &ftl->scrub;
 

@@ -29,14 +29,14 @@ enum {                /* metadata of a page; little-endian */
        PAGE_REST = 16,
 };
 
-uint16_t ftl_trim_touch(struct ftl *ftl, uint32_t number)
+uint16_t ftl_trim_touch(struct ftl_pages_floor *ftl, uint32_t number)
 {
     return ftl_page_touch(ftl,
                           ftl->config.logical_units + number / FTL_TRIM_UNITS);
 }
 
 /* Whether a power cut at this time leaves contents of a unit. */
-static bool has_contents(const struct ftl *ftl, uint32_t number)
+static bool has_contents(const struct ftl_pages_floor *ftl, uint32_t number)
 {
     uint32_t entry = ftl->map[number];
 
@@ -45,7 +45,8 @@ static bool has_contents(const struct ftl *ftl, uint32_t number)
                : entry != FTL_NOWHERE;
 }
 
-void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
+void ftl_trim_snapshot(struct ftl_pages_floor *ftl, uint16_t index,
+                       uint64_t row)
 {
     uint32_t page = ftl->buffer.slots[index].number - ftl->config.logical_units;
     uint32_t first = page * FTL_TRIM_UNITS;
@@ -67,7 +68,7 @@ void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
 }
 
 /* The contents of a unit are lost. */
-static void lose_unit(struct ftl *ftl, uint32_t number)
+static void lose_unit(struct ftl_pages_floor *ftl, uint32_t number)
 {
     ftl->map[number] = FTL_LOST_NOWHERE;
     ftl->counters.lost_units++;
@@ -81,7 +82,8 @@ static bool is_older(const struct ftl_mount *mount, uint32_t number,
     return mount->versions[number] >> FTL_VERSION_SHIFT < row;
 }
 
-void ftl_trim_lose_page(struct ftl *ftl, uint32_t page, uint64_t row)
+void ftl_trim_lose_page(struct ftl_pages_floor *ftl, uint32_t page,
+                        uint64_t row)
 {
     uint32_t first = page * FTL_TRIM_UNITS;
     uint32_t count =
@@ -100,8 +102,8 @@ void ftl_trim_lose_page(struct ftl *ftl, uint32_t page, uint64_t row)
  * contents, they were durable, and are erased only when newer ones or a newer
  * page are.  So if the mount has found none, they are lost.
  */
-static void apply_trim(struct ftl *ftl, uint32_t number, bool has_contents,
-                       uint64_t row, uint64_t lost_row)
+static void apply_trim(struct ftl_pages_floor *ftl, uint32_t number,
+                       bool has_contents, uint64_t row, uint64_t lost_row)
 {
     if (!is_older(&ftl->mount, number, row)) {
         return; /* What the mount has found is newer than the page. */
@@ -114,8 +116,8 @@ static void apply_trim(struct ftl *ftl, uint32_t number, bool has_contents,
     }
 }
 
-void ftl_trim_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
-                    const uint8_t *meta)
+void ftl_trim_apply(struct ftl_pages_floor *ftl, uint32_t page,
+                    const uint8_t *data, const uint8_t *meta)
 {
     uint32_t first = page * FTL_TRIM_UNITS;
     uint32_t count =
@@ -130,25 +132,25 @@ void ftl_trim_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
     }
 }
 
-bool ftl_trim_unit(struct ftl *ftl, uint32_t number)
+bool ftl_trim_unit(struct ftl_pages_floor *ftl, uint32_t number)
 {
     uint32_t entry = ftl->map[number];
     uint16_t page;
 
-    if (ftl_is_filling(ftl, entry)) {
+    if (ftl_is_filling(&ftl->map_floor, entry)) {
         return false;
     }
     /* Complete the entries of earlier writes, so that the trim is later. */
-    ftl_memory_run(ftl);
+    ftl_memory_run(&ftl->map_floor);
     page = ftl_trim_touch(ftl, number);
     if (page == FTL_LIST_END) {
         return false;
     }
     ftl_keep_trim(&ftl->keep, number);
     if (ftl_is_in_slot(entry)) {
-        ftl_slot_trim(ftl, (uint16_t)entry, page);
+        ftl_slot_trim(&ftl->map_floor, (uint16_t)entry, page);
     } else {
-        ftl_map_trim_place(ftl, entry);
+        ftl_map_trim_place(&ftl->map_floor, entry);
     }
     ftl->map[number] = FTL_NOWHERE;
     return true;

@@ -28,8 +28,8 @@ static uint32_t page_end(const struct ftl_layout *layout, uint32_t page)
     return MIN((page + 1) * PAGE_COUNTS, layout->superblocks);
 }
 
-void ftl_wear_emit(const struct ftl *ftl, uint32_t page, uint8_t *data,
-                   uint8_t *meta)
+void ftl_wear_emit(const struct ftl_pages_floor *ftl, uint32_t page,
+                   uint8_t *data, uint8_t *meta)
 {
     memset(data, 0, FTL_UNIT_DATA);
     for (uint32_t i = page * PAGE_COUNTS; i < page_end(&ftl->layout, page);
@@ -39,13 +39,15 @@ void ftl_wear_emit(const struct ftl *ftl, uint32_t page, uint8_t *data,
     memset(meta, 0xff, FTL_UNIT_META);
 }
 
-void ftl_wear_snapshot(struct ftl *ftl, uint32_t page, uint16_t index)
+void ftl_wear_snapshot(struct ftl_pages_floor *ftl, uint32_t page,
+                       uint16_t index)
 {
     ftl_wear_emit(ftl, page, ftl_slot_data(&ftl->buffer, index),
                   ftl_slot_meta(&ftl->buffer, index));
 }
 
-void ftl_wear_apply(struct ftl *ftl, uint32_t page, const uint8_t *data)
+void ftl_wear_apply(struct ftl_pages_floor *ftl, uint32_t page,
+                    const uint8_t *data)
 {
     for (uint32_t i = page * PAGE_COUNTS; i < page_end(&ftl->layout, page);
          i++) {
@@ -57,7 +59,7 @@ void ftl_wear_apply(struct ftl *ftl, uint32_t page, const uint8_t *data)
     }
 }
 
-bool ftl_wear_step(struct ftl *ftl)
+bool ftl_wear_step(struct ftl_pages_floor *ftl)
 {
     bool any = false;
 

@@ -14,6 +14,7 @@
 #include "storage/ftl/map/ftl_keep.h"
 #include "storage/ftl/map/ftl_memory.h"
 #include "storage/ftl/ops/ops.h"
+#include "storage/ftl/rows/rows.h"
 #include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/space/space.h"
 
@@ -30,7 +31,7 @@ static bool find_offset(const uint8_t *memory, size_t len, const uint8_t *word,
 /* Record that a unit of a row is lost.  If the row was not sent yet, it is not
  * sent.  If it was sent and fails, its unit cannot be removed from the stripe's
  * sum, and ftl_parity_spoil_sum() is needed. */
-static void note_row(struct ftl *ftl, uint16_t slot)
+static void note_row(struct ftl_rows_floor *ftl, uint16_t slot)
 {
     for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
         struct ftl_request *request = &ftl->ops.requests[i];
@@ -48,7 +49,8 @@ static void note_row(struct ftl *ftl, uint16_t slot)
 
 /* Whether a slot holds a page with trims, health or wear that is being moved.
  */
-static bool is_moved_page(const struct ftl *ftl, const struct ftl_slot *slot)
+static bool is_moved_page(const struct ftl_rows_floor *ftl,
+                          const struct ftl_slot *slot)
 {
     return slot->pool == FTL_POOL_MOVE &&
            (slot->state == FTL_SLOT_WAITING ||
@@ -57,16 +59,18 @@ static bool is_moved_page(const struct ftl *ftl, const struct ftl_slot *slot)
 }
 
 /* Blocks in a buffer are lost. */
-static void lose_blocks(struct ftl *ftl, uint16_t buffer, uint8_t marks)
+static void lose_blocks(struct ftl_rows_floor *ftl, uint16_t buffer,
+                        uint8_t marks)
 {
-    ftl_keep_note_lost(ftl, buffer, marks);
+    ftl_keep_note_lost(&ftl->map_floor, buffer, marks);
     for (uint16_t i = 0; i < ftl->buffer.num_slots; i++) {
         struct ftl_slot *slot = &ftl->buffer.slots[i];
 
         if (slot->buffer != buffer) {
             continue;
         }
-        if (slot->pool == FTL_POOL_MOVE && !ftl_mount_is_settling(ftl)) {
+        if (slot->pool == FTL_POOL_MOVE &&
+            !ftl_mount_is_settling(&ftl->space_floor)) {
             slot->must_be_read = true;
         } else if (is_moved_page(ftl, slot)) {
             /* A mark would not make the page unreadable.  Begin the mount
@@ -86,7 +90,7 @@ static void lose_blocks(struct ftl *ftl, uint16_t buffer, uint8_t marks)
 
 /* The row with the parity of a sum may have been sent, and the controller has
  * not taken its data yet.  Spoil its unit, too. */
-static void spoil_sent_parity(struct ftl *ftl,
+static void spoil_sent_parity(struct ftl_rows_floor *ftl,
                               const struct ftl_accumulator *sum, uint32_t index)
 {
     for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
@@ -111,7 +115,7 @@ static void spoil_sent_parity(struct ftl *ftl,
 }
 
 /* @return whether the word is in the sum of a stripe */
-static bool lose_sum(struct ftl *ftl, const uint8_t *word)
+static bool lose_sum(struct ftl_rows_floor *ftl, const uint8_t *word)
 {
     size_t units = ftl->layout.row_units;
     size_t offset;
@@ -135,14 +139,15 @@ static bool lose_sum(struct ftl *ftl, const uint8_t *word)
         }
         ftl_parity_spoil_unit(sum, (uint32_t)offset);
         /* The stripe will have no parity in this place. */
-        ftl_due_move_soon(ftl, sum->stripe / ftl->layout.geometry.wordlines,
+        ftl_due_move_soon(&ftl->space_floor,
+                          sum->stripe / ftl->layout.geometry.wordlines,
                           FTL_CAUSE_REBUILD);
         return true;
     }
     return false;
 }
 
-static bool lose_word(struct ftl *ftl, const uint8_t *word)
+static bool lose_word(struct ftl_rows_floor *ftl, const uint8_t *word)
 {
     size_t buffers = (size_t)ftl->buffer.num_slots + 1;
     size_t offset;
@@ -163,8 +168,8 @@ static bool lose_word(struct ftl *ftl, const uint8_t *word)
 
 /* Whether a word is in the memory of a rescue: in its sum, or in the units that
  * it has read. */
-static bool is_in_rescue(const struct ftl *ftl, const struct ftl_rescue *rescue,
-                         const uint8_t *word)
+static bool is_in_rescue(const struct ftl_rows_floor *ftl,
+                         const struct ftl_rescue *rescue, const uint8_t *word)
 {
     size_t data = (size_t)ftl->layout.row_units * FTL_UNIT_DATA;
     size_t meta = (size_t)ftl->layout.row_units * FTL_UNIT_META;
@@ -178,7 +183,7 @@ static bool is_in_rescue(const struct ftl *ftl, const struct ftl_rescue *rescue,
 
 /* If a word is in the memory of a rescue, make this rescue begin again.
  * @return whether it is */
-static bool repeat_rescue(struct ftl *ftl, const uint8_t *word)
+static bool repeat_rescue(struct ftl_rows_floor *ftl, const uint8_t *word)
 {
     for (unsigned int i = 0; i < FTL_RESCUES; i++) {
         struct ftl_rescue *rescue = &ftl->parity.rescues[i];
@@ -212,7 +217,7 @@ static bool has_part_of(uint64_t memory, uint64_t len, uint64_t word)
 
 /* A move would copy the lost word at `addr`.  So the words to which it would
  * copy these bytes are lost, too. */
-static void lose_target(struct ftl *ftl, const struct ftl_move *move,
+static void lose_target(struct ftl_rows_floor *ftl, const struct ftl_move *move,
                         uint64_t addr)
 {
     uint64_t first = MAX(addr, move->source);
@@ -226,7 +231,7 @@ static void lose_target(struct ftl *ftl, const struct ftl_move *move,
 
 /* Find the request of a read into whose memory for metadata a word was read.
  * @return NULL if there is none */
-static const struct ftl_request *find_reader(const struct ftl *ftl,
+static const struct ftl_request *find_reader(const struct ftl_rows_floor *ftl,
                                              const uint8_t *word)
 {
     size_t offset;
@@ -246,8 +251,8 @@ static const struct ftl_request *find_reader(const struct ftl *ftl,
  * protection information would be checked or made with this word, or the word
  * has metadata from the flash for its host.
  * @return NULL if there is none */
-static struct ftl_op *find_op(struct ftl *ftl, const struct ftl_move *move,
-                              const uint8_t *word)
+static struct ftl_op *find_op(struct ftl_rows_floor *ftl,
+                              const struct ftl_move *move, const uint8_t *word)
 {
     const struct ftl_request *reader = find_reader(ftl, word);
 
@@ -262,7 +267,7 @@ static struct ftl_op *find_op(struct ftl *ftl, const struct ftl_move *move,
  * operations that need this word.
  * @return whether there are such operations
  */
-static bool lose_moves(struct ftl *ftl, const uint8_t *word)
+static bool lose_moves(struct ftl_rows_floor *ftl, const uint8_t *word)
 {
     const struct ftl_moves *moves = ftl->config.flash.moves;
     uint64_t addr = (uintptr_t)word + moves->addr_offset;
@@ -304,7 +309,7 @@ static bool has_piece_with(const struct media_io *io, const uint8_t *word)
 
 /* Writes whose data contains the word end with an error.
  * @return whether there are such writes */
-static bool fail_writes(struct ftl *ftl, const uint8_t *word)
+static bool fail_writes(struct ftl_rows_floor *ftl, const uint8_t *word)
 {
     bool any = false;
 
@@ -320,7 +325,7 @@ static bool fail_writes(struct ftl *ftl, const uint8_t *word)
     return any;
 }
 
-bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word)
+bool ftl_damage_note_lost(struct ftl_rows_floor *ftl, const uint8_t *word)
 {
     bool is_ours;
 
@@ -335,7 +340,7 @@ bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word)
 
 /* Whether a buffer holds the only copy of contents, and these wait for their
  * row, so that nothing programs them at this moment. */
-static bool is_waiting(const struct ftl *ftl, uint16_t buffer)
+static bool is_waiting(const struct ftl_rows_floor *ftl, uint16_t buffer)
 {
     for (uint16_t i = 0; i < ftl->buffer.num_slots; i++) {
         const struct ftl_slot *slot = &ftl->buffer.slots[i];
@@ -348,12 +353,12 @@ static bool is_waiting(const struct ftl *ftl, uint16_t buffer)
     return false;
 }
 
-bool ftl_note_patrolled_word(struct ftl *ftl, const uint8_t *word)
+bool ftl_damage_note_patrolled(struct ftl_rows_floor *ftl, const uint8_t *word)
 {
     size_t buffers = (size_t)ftl->buffer.num_slots + 1;
     size_t offset;
 
-    return ftl->state == FTL_READY && !ftl_memory_is_pending(ftl) &&
+    return ftl->state == FTL_READY && !ftl_memory_is_pending(&ftl->map_floor) &&
            find_offset(ftl->buffer.data, buffers * FTL_UNIT_DATA, word,
                        &offset) &&
            is_waiting(ftl, (uint16_t)(offset / FTL_UNIT_DATA)) &&
@@ -362,13 +367,13 @@ bool ftl_note_patrolled_word(struct ftl *ftl, const uint8_t *word)
 
 /* ---- Which units are in a sum. */
 
-bool ftl_rescue_is_plane_doubtful(const struct ftl *ftl,
+bool ftl_rescue_is_plane_doubtful(const struct ftl_rows_floor *ftl,
                                   const struct ftl_rescue *rescue, uint32_t die,
                                   uint32_t plane)
 {
     uint32_t block = rescue->flash.block;
     uint8_t known =
-        ftl_good_planes(ftl, block, die) |
+        ftl_good_planes(&ftl->space_floor, block, die) |
         ftl->factory_planes[block * ftl->layout.geometry.dies + die];
 
     return (known & BIT(plane)) == 0;
@@ -380,8 +385,8 @@ bool ftl_rescue_is_plane_doubtful(const struct ftl *ftl,
  * the wrong sum looks right.  What is bad or dead is counted when the attempt
  * has ended: another die may have died since the first attempt.
  */
-static bool is_doubtful(const struct ftl *ftl, const struct ftl_rescue *rescue,
-                        uint32_t unit)
+static bool is_doubtful(const struct ftl_rows_floor *ftl,
+                        const struct ftl_rescue *rescue, uint32_t unit)
 {
     uint32_t plane = rescue->saved[rescue->entry[unit]].plane;
     uint32_t own = rescue->row % ftl->layout.geometry.dies;
@@ -398,7 +403,7 @@ static bool is_doubtful(const struct ftl *ftl, const struct ftl_rescue *rescue,
     return has_dead && count > 1u + rescue->num_absent[unit];
 }
 
-bool ftl_rescue_has_right_members(const struct ftl *ftl,
+bool ftl_rescue_has_right_members(const struct ftl_rows_floor *ftl,
                                   const struct ftl_rescue *rescue,
                                   uint32_t unit)
 {

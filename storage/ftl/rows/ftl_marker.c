@@ -4,7 +4,7 @@
 #include "storage/ftl/base/ftl_phases.h"
 #include "storage/ftl/rows/rows.h"
 
-uint32_t ftl_marker_start(const struct ftl *ftl)
+uint32_t ftl_marker_start(const struct ftl_rows_floor *ftl)
 {
     /* During a mount, and in programs other than the drive, the flash holds
      * what an earlier start has left: the one that the proof is of. */
@@ -13,7 +13,7 @@ uint32_t ftl_marker_start(const struct ftl *ftl)
                : ftl->config.boot;
 }
 
-uint32_t ftl_marker_number(const struct ftl *ftl)
+uint32_t ftl_marker_number(const struct ftl_rows_floor *ftl)
 {
     return FTL_MARKER | (ftl_marker_start(ftl) & FTL_MARKER_START);
 }
@@ -26,7 +26,7 @@ void ftl_marker_found(struct ftl_mount *mount, uint64_t row, uint32_t number)
     }
 }
 
-void ftl_marker_done(struct ftl *ftl, bool is_ok)
+void ftl_marker_done(struct ftl_rows_floor *ftl, bool is_ok)
 {
     ftl->power.marking--;
     ftl->power.has_marked |= is_ok && ftl->power_phase == FTL_POWER_MARKS;

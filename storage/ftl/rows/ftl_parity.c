@@ -2,6 +2,7 @@
 /* Making parity over dies: see ftl_parity.h. */
 #include "storage/ftl/map/ftl_memory.h"
 #include "storage/ftl/ops/ops.h"
+#include "storage/ftl/rows/rows_floor.h"
 #include "storage/ftl/space/space.h"
 
 #include <string.h>
@@ -22,7 +23,8 @@ static uint32_t order_in_stripe(const struct ftl_layout *layout, uint32_t row)
     return (row % dies + 2 * dies - 1 - wordline % dies) % dies;
 }
 
-uint32_t ftl_parity_row(const struct ftl *ftl, uint32_t superblock, uint32_t n)
+uint32_t ftl_parity_row(const struct ftl_rows_floor *ftl, uint32_t superblock,
+                        uint32_t n)
 {
     uint32_t dies = ftl->layout.geometry.dies;
     uint32_t first = superblock * ftl->layout.superblock_rows;
@@ -34,12 +36,12 @@ uint32_t ftl_parity_row(const struct ftl *ftl, uint32_t superblock, uint32_t n)
     return first + stripe * dies + (stripe + 1 + n % dies) % dies;
 }
 
-uint8_t ftl_parity_planes(const struct ftl *ftl, uint32_t row)
+uint8_t ftl_parity_planes(const struct ftl_rows_floor *ftl, uint32_t row)
 {
     uint32_t dies = ftl->layout.geometry.dies;
     uint32_t superblock = row / ftl->layout.superblock_rows;
     uint32_t die = row % dies;
-    uint8_t planes = ftl_good_planes(ftl, superblock, die);
+    uint8_t planes = ftl_good_planes(&ftl->space_floor, superblock, die);
 
     if (!ftl->superblocks[superblock].has_parity) {
         return 0;
@@ -47,7 +49,7 @@ uint8_t ftl_parity_planes(const struct ftl *ftl, uint32_t row)
     for (uint32_t left = dies - 1 - order_in_stripe(&ftl->layout, row);
          left != 0 && planes != 0; left--) {
         die = (die + 1) % dies;
-        planes &= (uint8_t)~ftl_good_planes(ftl, superblock, die);
+        planes &= (uint8_t)~ftl_good_planes(&ftl->space_floor, superblock, die);
     }
     return planes;
 }
@@ -64,7 +66,8 @@ static void xor_word(uint8_t *to, const uint8_t *from)
     memcpy(sum, &a, XOR_WORD);
 }
 
-struct ftl_accumulator *ftl_parity_find(struct ftl *ftl, uint32_t row)
+struct ftl_accumulator *ftl_parity_find(struct ftl_rows_floor *ftl,
+                                        uint32_t row)
 {
     uint32_t stripe = stripe_of(&ftl->layout, row);
 
@@ -78,7 +81,7 @@ struct ftl_accumulator *ftl_parity_find(struct ftl *ftl, uint32_t row)
     return NULL;
 }
 
-bool ftl_parity_open(struct ftl *ftl, struct ftl_stream *stream)
+bool ftl_parity_open(struct ftl_rows_floor *ftl, struct ftl_stream *stream)
 {
     uint32_t units = ftl->layout.row_units;
     uint32_t row = ftl_parity_row(ftl, stream->superblock, stream->next_row);
@@ -116,7 +119,7 @@ static void release_accumulator(struct ftl_accumulator *accumulator)
     }
 }
 
-void ftl_parity_close(struct ftl *ftl, struct ftl_stream *stream)
+void ftl_parity_close(struct ftl_rows_floor *ftl, struct ftl_stream *stream)
 {
     struct ftl_accumulator *at = stream->accumulator;
     uint8_t members = 0;
@@ -129,7 +132,8 @@ void ftl_parity_close(struct ftl *ftl, struct ftl_stream *stream)
     }
     if ((members & ~at->written) != 0) {
         /* It has no parity. */
-        ftl_due_move_soon(ftl, at->stripe / ftl->layout.geometry.wordlines,
+        ftl_due_move_soon(&ftl->space_floor,
+                          at->stripe / ftl->layout.geometry.wordlines,
                           FTL_CAUSE_REBUILD);
     }
     at->is_closed = true;
@@ -145,8 +149,9 @@ void ftl_parity_drop(struct ftl_stream *stream)
     }
 }
 
-void ftl_parity_fill(struct ftl *ftl, const struct ftl_accumulator *accumulator,
-                     uint32_t index, struct ftl_flash_unit *unit)
+void ftl_parity_fill(struct ftl_rows_floor *ftl,
+                     const struct ftl_accumulator *accumulator, uint32_t index,
+                     struct ftl_flash_unit *unit)
 {
     struct ftl_flash_unit place;
 
@@ -175,7 +180,8 @@ static void xor_system(uint8_t to[FTL_UNIT_SYSTEM],
 }
 
 /* XOR the units of a row, in some of its planes, with the sum. */
-static void change_sum(struct ftl *ftl, struct ftl_accumulator *accumulator,
+static void change_sum(struct ftl_rows_floor *ftl,
+                       struct ftl_accumulator *accumulator,
                        const struct ftl_request *request, uint8_t planes)
 {
     uint32_t count = planes != 0 ? request->flash.num_units : 0;
@@ -194,10 +200,10 @@ static void change_sum(struct ftl *ftl, struct ftl_accumulator *accumulator,
             continue;
         }
         if (unit->data != ftl->pad || !has_begun) {
-            ftl_memory_describe(moves, ftl_memory_next(ftl), kind,
+            ftl_memory_describe(moves, ftl_memory_next(&ftl->map_floor), kind,
                                 data + (size_t)index * FTL_UNIT_DATA,
                                 unit->data, FTL_UNIT_DATA);
-            ftl_memory_describe(moves, ftl_memory_next(ftl), kind,
+            ftl_memory_describe(moves, ftl_memory_next(&ftl->map_floor), kind,
                                 meta + (size_t)index * FTL_UNIT_META,
                                 unit->meta, FTL_UNIT_META);
         }
@@ -205,10 +211,11 @@ static void change_sum(struct ftl *ftl, struct ftl_accumulator *accumulator,
     }
     accumulator->begun |= planes;
     accumulator->odd ^= planes;
-    ftl_memory_run(ftl);
+    ftl_memory_run(&ftl->map_floor);
 }
 
-void ftl_parity_add_row(struct ftl *ftl, struct ftl_accumulator *accumulator,
+void ftl_parity_add_row(struct ftl_rows_floor *ftl,
+                        struct ftl_accumulator *accumulator,
                         const struct ftl_request *request)
 {
     uint8_t planes = request->flash.planes & (uint8_t)~request->parity_planes;
@@ -221,7 +228,8 @@ void ftl_parity_add_row(struct ftl *ftl, struct ftl_accumulator *accumulator,
     }
 }
 
-void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
+void ftl_parity_row_done(struct ftl_rows_floor *ftl,
+                         const struct ftl_request *request,
                          enum ftl_flash_status status)
 {
     struct ftl_accumulator *at = ftl_parity_find(ftl, request->row);
@@ -230,7 +238,8 @@ void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
 
     if (!is_programmed && ftl->superblocks[request->flash.block].has_parity) {
         /* Its stripe has no parity, or is one that cannot do without it. */
-        ftl_due_move_soon(ftl, request->flash.block, FTL_CAUSE_REBUILD);
+        ftl_due_move_soon(&ftl->space_floor, request->flash.block,
+                          FTL_CAUSE_REBUILD);
     }
     if (at == NULL) {
         return;
@@ -251,7 +260,7 @@ void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
 }
 
 /* The rows with parity may be on flash before other rows of the stripe are. */
-bool ftl_stripes_are_complete(const struct ftl *ftl)
+bool ftl_parity_is_complete(const struct ftl_rows_floor *ftl)
 {
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
         if (ftl->streams[i].rows_in_flight != 0) {

@@ -17,7 +17,7 @@
 #include "storage/ftl/base/ftl_layout.h"
 #include "storage/ftl/base/ftl_list.h"
 
-struct ftl;
+struct ftl_rows_floor;
 struct ftl_request;
 struct ftl_stream;
 
@@ -110,33 +110,39 @@ struct ftl_parity {
 /* ---- ftl_parity.c: making parity */
 
 /** The row of a superblock that is the n-th one to be programmed. */
-uint32_t ftl_parity_row(const struct ftl *ftl, uint32_t superblock, uint32_t n);
+uint32_t ftl_parity_row(const struct ftl_rows_floor *ftl, uint32_t superblock,
+                        uint32_t n);
 /** The planes of a row in which it holds the parity of its stripe. */
-uint8_t ftl_parity_planes(const struct ftl *ftl, uint32_t row);
+uint8_t ftl_parity_planes(const struct ftl_rows_floor *ftl, uint32_t row);
 /**
  * Make sure that there is an accumulator for the stripe of a stream's next row.
  * @return false when all are in use: try again
  */
-MUST_USE bool ftl_parity_open(struct ftl *ftl, struct ftl_stream *stream);
+MUST_USE bool ftl_parity_open(struct ftl_rows_floor *ftl,
+                              struct ftl_stream *stream);
 /** The stream's stripe takes no more rows. */
-void ftl_parity_close(struct ftl *ftl, struct ftl_stream *stream);
+void ftl_parity_close(struct ftl_rows_floor *ftl, struct ftl_stream *stream);
 /** The superblock of a stream is erased: its stripe needs no parity.  No row of
  * it is in flight. */
 void ftl_parity_drop(struct ftl_stream *stream);
 /** Fill in the unit `index` of a row with parity. */
-void ftl_parity_fill(struct ftl *ftl, const struct ftl_accumulator *accumulator,
-                     uint32_t index, struct ftl_flash_unit *unit);
+void ftl_parity_fill(struct ftl_rows_floor *ftl,
+                     const struct ftl_accumulator *accumulator, uint32_t index,
+                     struct ftl_flash_unit *unit);
 /** A row is about to be programmed: put its units into the sum. */
-void ftl_parity_add_row(struct ftl *ftl, struct ftl_accumulator *accumulator,
+void ftl_parity_add_row(struct ftl_rows_floor *ftl,
+                        struct ftl_accumulator *accumulator,
                         const struct ftl_request *request);
 /**
  * The program of a row has ended.  If it has failed, take the units that cannot
  * be read back out of the sum: those of the planes that failed, or all of them.
  */
-void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
+void ftl_parity_row_done(struct ftl_rows_floor *ftl,
+                         const struct ftl_request *request,
                          enum ftl_flash_status status);
 /** The accumulator of a row's stripe, or NULL. */
-struct ftl_accumulator *ftl_parity_find(struct ftl *ftl, uint32_t row);
+struct ftl_accumulator *ftl_parity_find(struct ftl_rows_floor *ftl,
+                                        uint32_t row);
 
 /** A row was not programmed.  If words of some units were lost after the row
  * was put together, the sum of its stripe is wrong for these units.  Make their
@@ -152,12 +158,12 @@ void ftl_parity_spoil_unit(struct ftl_accumulator *sum, uint32_t index);
 
 /* Whether a plane of another die is bad, or the die dead, and the plane may yet
  * be in the sum: planes that the factory has marked are in no sum. */
-bool ftl_rescue_is_plane_doubtful(const struct ftl *ftl,
+bool ftl_rescue_is_plane_doubtful(const struct ftl_rows_floor *ftl,
                                   const struct ftl_rescue *rescue, uint32_t die,
                                   uint32_t plane);
 /* Whether what was read is the sum of all other units of the stripe, as far as
  * can be known. */
-bool ftl_rescue_has_right_members(const struct ftl *ftl,
+bool ftl_rescue_has_right_members(const struct ftl_rows_floor *ftl,
                                   const struct ftl_rescue *rescue,
                                   uint32_t unit);
 /* Whether all units have been rebuilt, or were never programmed. */
@@ -190,9 +196,13 @@ static inline bool ftl_rescue_is_stripe_damaged(const struct ftl_rescue *rescue)
  * sends the request again.  Then call the kind's read_done().
  * @return whether the request was sent again
  */
-bool ftl_rescue_read_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_rescue_read_done(struct ftl_rows_floor *ftl,
+                          struct ftl_request *request,
                           enum ftl_flash_status status);
 /** Begin with requests that wait. @return whether there were any */
-bool ftl_rescue_step(struct ftl *ftl);
+bool ftl_rescue_step(struct ftl_rows_floor *ftl);
+
+/* ---- The same as the functions of ftl.h that they serve */
+bool ftl_parity_is_complete(const struct ftl_rows_floor *ftl);
 
 #endif

@@ -30,6 +30,7 @@
 #include "storage/ftl/ops/ops.h"
 #include "storage/ftl/rows/ftl_rescue_sum.h"
 #include "storage/ftl/rows/ftl_rescue_trace.h"
+#include "storage/ftl/rows/rows_floor.h"
 #include "storage/ftl/space/space.h"
 
 #include <string.h>
@@ -47,7 +48,8 @@ static bool is_to_be_repeated(struct ftl_rescue *rescue)
 }
 
 /* Find the next attempt. @return whether there is one */
-static bool find_attempt(const struct ftl *ftl, struct ftl_rescue *rescue)
+static bool find_attempt(const struct ftl_rows_floor *ftl,
+                         struct ftl_rescue *rescue)
 {
     if (rescue->attempt == FTL_RESCUE_ALL &&
         (rescue->has_read_bad_planes || rescue->has_dead)) {
@@ -64,7 +66,7 @@ static bool find_attempt(const struct ftl *ftl, struct ftl_rescue *rescue)
 }
 
 /* Everything is read. @return whether another attempt is worthwhile */
-static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
+static bool end_attempt(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue)
 {
     bool all = true;
 
@@ -79,7 +81,8 @@ static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
             ftl_rescue_copy_unit(ftl, rescue, i)) {
             ftl->ops.requests[rescue->request].num_left_out[rescue->entry[i]] =
                 rescue->num_left_out[i];
-            ftl_reclaim_note_weak(ftl, rescue->flash.block, FTL_CAUSE_REBUILD);
+            ftl_reclaim_note_weak(&ftl->space_floor, rescue->flash.block,
+                                  FTL_CAUSE_REBUILD);
             ftl->counters.rebuilt_units += !rescue->is_of_scan;
         } else {
             all = false;
@@ -98,7 +101,7 @@ static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
 }
 
 /* Read on, or end. @return whether the request goes on */
-static bool go_on(struct ftl *ftl, struct ftl_rescue *rescue)
+static bool go_on(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue)
 {
     while (!ftl_rescue_read_next_die(ftl, rescue)) {
         if (!end_attempt(ftl, rescue)) {
@@ -109,7 +112,7 @@ static bool go_on(struct ftl *ftl, struct ftl_rescue *rescue)
     return true;
 }
 
-static struct ftl_rescue *find_free(struct ftl *ftl)
+static struct ftl_rescue *find_free(struct ftl_rows_floor *ftl)
 {
     for (unsigned int i = 0; i < FTL_RESCUES; i++) {
         if (ftl->parity.rescues[i].request == FTL_LIST_END) {
@@ -120,7 +123,7 @@ static struct ftl_rescue *find_free(struct ftl *ftl)
 }
 
 /* Begin, with a request whose units have their status. */
-static void start_rescue(struct ftl *ftl, struct ftl_rescue *rescue,
+static void start_rescue(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue,
                          struct ftl_request *request)
 {
     rescue->request = (uint16_t)request->flash.cookie;
@@ -144,7 +147,7 @@ static void start_rescue(struct ftl *ftl, struct ftl_rescue *rescue,
 /* Give the request back as it was.
  * @return its status: units are not lost if a read has failed, or if a word was
  *         lost again and again */
-static enum ftl_flash_status end_rescue(struct ftl *ftl,
+static enum ftl_flash_status end_rescue(struct ftl_rows_floor *ftl,
                                         struct ftl_rescue *rescue)
 {
     struct ftl_request *request = &ftl->ops.requests[rescue->request];
@@ -178,7 +181,7 @@ static bool has_bad_unit(const struct ftl_request *request)
 }
 
 /* Start requests that wait while there is a free rescue. */
-static void start_waiting(struct ftl *ftl)
+static void start_waiting(struct ftl_rows_floor *ftl)
 {
     struct ftl_rescue *rescue;
 
@@ -189,7 +192,8 @@ static void start_waiting(struct ftl *ftl)
 
         start_rescue(ftl, rescue, request);
         if (!go_on(ftl, rescue)) {
-            if (!ftl_kinds[request->kind].read_done(ftl, request,
+            if (!ftl_kinds[request->kind].read_done(ftl_whole(&ftl->ops_floor),
+                                                    request,
                                                     end_rescue(ftl, rescue))) {
                 ftl_request_free(&ftl->ops, request);
             }
@@ -198,7 +202,7 @@ static void start_waiting(struct ftl *ftl)
 }
 
 /* Whether units of a read that has ended are to be rebuilt. */
-static bool is_to_be_rebuilt(const struct ftl *ftl,
+static bool is_to_be_rebuilt(const struct ftl_rows_floor *ftl,
                              const struct ftl_request *request,
                              enum ftl_flash_status status)
 {
@@ -222,13 +226,14 @@ static bool is_to_be_rebuilt(const struct ftl *ftl,
  * @param status  becomes FTL_FLASH_OK where each unit has a status
  * @return whether the request goes on
  */
-static bool begin_rescue(struct ftl *ftl, struct ftl_request *request,
+static bool begin_rescue(struct ftl_rows_floor *ftl,
+                         struct ftl_request *request,
                          enum ftl_flash_status *status)
 {
     struct ftl_rescue *rescue;
 
     if (*status == FTL_FLASH_DEAD) {
-        ftl_dies_note_dead(ftl, request->flash.die);
+        ftl_dies_note_dead(&ftl->space_floor, request->flash.die);
     }
     if (!is_to_be_rebuilt(ftl, request, *status)) {
         return false;
@@ -258,13 +263,14 @@ static bool begin_rescue(struct ftl *ftl, struct ftl_request *request,
  * @return whether the request goes on; otherwise it is as it was, and its units
  *         have their status
  */
-static bool continue_rescue(struct ftl *ftl, struct ftl_request *request,
+static bool continue_rescue(struct ftl_rows_floor *ftl,
+                            struct ftl_request *request,
                             enum ftl_flash_status *status)
 {
     struct ftl_rescue *rescue = request->rescue;
 
     if (*status == FTL_FLASH_DEAD) {
-        ftl_dies_note_dead(ftl, request->flash.die);
+        ftl_dies_note_dead(&ftl->space_floor, request->flash.die);
     }
     ftl_rescue_add_die(ftl, rescue, request, *status);
     rescue->next_die++;
@@ -275,7 +281,8 @@ static bool continue_rescue(struct ftl *ftl, struct ftl_request *request,
     return false;
 }
 
-bool ftl_rescue_read_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_rescue_read_done(struct ftl_rows_floor *ftl,
+                          struct ftl_request *request,
                           enum ftl_flash_status status)
 {
     if (request->rescue != NULL) {
@@ -285,12 +292,13 @@ bool ftl_rescue_read_done(struct ftl *ftl, struct ftl_request *request,
     } else if (begin_rescue(ftl, request, &status)) {
         return true;
     } else if (request->kind == FTL_REQUEST_READ && status == FTL_FLASH_OK) {
-        ftl_reclaim_note_read(ftl, request);
+        ftl_reclaim_note_read(&ftl->space_floor, request);
     }
-    return ftl_kinds[request->kind].read_done(ftl, request, status);
+    return ftl_kinds[request->kind].read_done(ftl_whole(&ftl->ops_floor),
+                                              request, status);
 }
 
-bool ftl_rescue_step(struct ftl *ftl)
+bool ftl_rescue_step(struct ftl_rows_floor *ftl)
 {
     if (ftl->parity.waiting.count == 0 || find_free(ftl) == NULL) {
         return false;

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-static uint32_t row_die(const struct ftl *ftl, uint32_t row)
+static uint32_t row_die(const struct ftl_rows_floor *ftl, uint32_t row)
 {
     return row % ftl->layout.geometry.dies;
 }
@@ -36,7 +36,8 @@ static uint8_t *sum_meta(const struct ftl_rescue *rescue, uint32_t unit)
 
 /* ---- The reads. */
 
-void ftl_rescue_find_units(const struct ftl *ftl, struct ftl_rescue *rescue)
+void ftl_rescue_find_units(const struct ftl_rows_floor *ftl,
+                           struct ftl_rescue *rescue)
 {
     rescue->num_units = 0;
     for (uint8_t i = 0; i < rescue->flash.num_units; i++) {
@@ -70,23 +71,23 @@ static void clear_sum(struct ftl_rescue *rescue, uint32_t unit)
     }
 }
 
-static void copy_sum(struct ftl *ftl, struct ftl_rescue *rescue, uint32_t unit,
-                     const struct ftl_accumulator *from)
+static void copy_sum(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue,
+                     uint32_t unit, const struct ftl_accumulator *from)
 {
     size_t index = rescue->index[unit];
 
     if (!rescue->is_of_scan) {
-        ftl_memory_move(ftl, FTL_MOVE_COPY, sum_data(rescue, unit),
+        ftl_memory_move(&ftl->map_floor, FTL_MOVE_COPY, sum_data(rescue, unit),
                         from->data + index * FTL_UNIT_DATA, FTL_UNIT_DATA);
-        ftl_memory_move(ftl, FTL_MOVE_COPY, sum_meta(rescue, unit),
+        ftl_memory_move(&ftl->map_floor, FTL_MOVE_COPY, sum_meta(rescue, unit),
                         from->meta + index * FTL_UNIT_META, FTL_UNIT_META);
-        ftl_memory_run(ftl);
+        ftl_memory_run(&ftl->map_floor);
     }
     /* If a word of this sum was lost, its system bytes are invalid by now. */
     memcpy(rescue->system[unit], from->system[index], FTL_UNIT_SYSTEM);
 }
 
-void ftl_rescue_begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
+void ftl_rescue_begin_sum(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue)
 {
     const struct ftl_accumulator *from = ftl_parity_find(ftl, rescue->row);
 
@@ -115,8 +116,8 @@ void ftl_rescue_begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
 
 /* Whether a unit of a die may be in the sum.  The first attempt also reads what
  * no longer matters to it, to find out what is in no sum. */
-static bool is_wanted(const struct ftl *ftl, const struct ftl_rescue *rescue,
-                      uint32_t unit)
+static bool is_wanted(const struct ftl_rows_floor *ftl,
+                      const struct ftl_rescue *rescue, uint32_t unit)
 {
     uint32_t die = rescue->next_die;
     uint32_t plane = rescue->saved[rescue->entry[unit]].plane;
@@ -130,10 +131,12 @@ static bool is_wanted(const struct ftl *ftl, const struct ftl_rescue *rescue,
                ftl_rescue_is_plane_doubtful(ftl, rescue, die, plane);
     }
     return rescue->attempt != FTL_RESCUE_GOOD ||
-           (ftl_good_planes(ftl, rescue->flash.block, die) & BIT(plane)) != 0;
+           (ftl_good_planes(&ftl->space_floor, rescue->flash.block, die) &
+            BIT(plane)) != 0;
 }
 
-bool ftl_rescue_read_next_die(struct ftl *ftl, struct ftl_rescue *rescue)
+bool ftl_rescue_read_next_die(struct ftl_rows_floor *ftl,
+                              struct ftl_rescue *rescue)
 {
     struct ftl_request *request = &ftl->ops.requests[rescue->request];
     uint32_t dies = ftl->layout.geometry.dies;
@@ -185,8 +188,8 @@ bool ftl_rescue_read_next_die(struct ftl *ftl, struct ftl_rescue *rescue)
  * from which it is programmed.
  * @return NULL if there is none
  */
-static const struct ftl_flash_unit *find_in_memory(const struct ftl *ftl,
-                                                   uint32_t row, uint32_t index)
+static const struct ftl_flash_unit *find_in_memory(
+    const struct ftl_rows_floor *ftl, uint32_t row, uint32_t index)
 {
     for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
         const struct ftl_request *request = &ftl->ops.requests[i];
@@ -206,7 +209,7 @@ static const struct ftl_flash_unit *find_in_memory(const struct ftl *ftl,
 
 /* The contents of a unit of another die. @return NULL if there are none */
 static const struct ftl_flash_unit *find_contents(
-    const struct ftl *ftl, const struct ftl_request *request,
+    const struct ftl_rows_floor *ftl, const struct ftl_request *request,
     const struct ftl_flash_unit *unit)
 {
     if (unit->status == FTL_UNIT_ERASED) {
@@ -216,16 +219,16 @@ static const struct ftl_flash_unit *find_contents(
     return unit->status == FTL_UNIT_GOOD ? unit : NULL;
 }
 
-uint32_t ftl_rescue_most_left_out(const struct ftl *ftl,
+uint32_t ftl_rescue_most_left_out(const struct ftl_rows_floor *ftl,
                                   const struct ftl_rescue *rescue)
 {
-    return ftl_mount_most_left_out(ftl, &ftl->ops.requests[rescue->request],
-                                   rescue->row);
+    return ftl_mount_most_left_out(
+        &ftl->space_floor, &ftl->ops.requests[rescue->request], rescue->row);
 }
 
 /* Do without a unit of a die that is erased or cannot be read. */
-static void leave_out(struct ftl *ftl, struct ftl_rescue *rescue, uint32_t unit,
-                      uint32_t die)
+static void leave_out(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue,
+                      uint32_t unit, uint32_t die)
 {
     uint32_t entry = rescue->entry[unit];
     struct ftl_request *request = &ftl->ops.requests[rescue->request];
@@ -237,12 +240,12 @@ static void leave_out(struct ftl *ftl, struct ftl_rescue *rescue, uint32_t unit,
     request->left_out[entry][rescue->num_left_out[unit]++] = (uint8_t)die;
 }
 
-void ftl_rescue_add_die(struct ftl *ftl, struct ftl_rescue *rescue,
+void ftl_rescue_add_die(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue,
                         const struct ftl_request *request,
                         enum ftl_flash_status status)
 {
-    uint8_t good =
-        ftl_good_planes(ftl, rescue->flash.block, request->flash.die);
+    uint8_t good = ftl_good_planes(&ftl->space_floor, rescue->flash.block,
+                                   request->flash.die);
 
     if (status != FTL_FLASH_OK && status != FTL_FLASH_DEAD) {
         rescue->status = status;
@@ -279,36 +282,38 @@ void ftl_rescue_add_die(struct ftl *ftl, struct ftl_rescue *rescue,
         rescue->has_read_bad_planes |= is_bad;
         rescue->parity[i] += ftl_system_is_parity(from->system);
         if (!rescue->is_of_scan) {
-            ftl_memory_move(ftl, FTL_MOVE_XOR, sum_data(rescue, i), from->data,
-                            FTL_UNIT_DATA);
-            ftl_memory_move(ftl, FTL_MOVE_XOR, sum_meta(rescue, i), from->meta,
-                            FTL_UNIT_META);
+            ftl_memory_move(&ftl->map_floor, FTL_MOVE_XOR, sum_data(rescue, i),
+                            from->data, FTL_UNIT_DATA);
+            ftl_memory_move(&ftl->map_floor, FTL_MOVE_XOR, sum_meta(rescue, i),
+                            from->meta, FTL_UNIT_META);
         }
         for (unsigned int j = 0; j < FTL_UNIT_SYSTEM; j++) {
             rescue->system[i][j] ^= from->system[j];
         }
     }
-    ftl_memory_run(ftl);
+    ftl_memory_run(&ftl->map_floor);
 }
 
 /* ---- The result. */
 
 /* Whether rebuilt system bytes are those of the unit that was asked for, which
  * the request reads into its entry `entry`. */
-static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
+static bool is_expected(const struct ftl_rows_floor *ftl,
+                        const struct ftl_rescue *rescue,
                         const struct ftl_system *system, uint32_t place,
                         uint32_t entry)
 {
     const struct ftl_request *request = &ftl->ops.requests[rescue->request];
     const struct ftl_kind *kind = &ftl_kinds[request->kind];
 
-    return ftl_mount_expects_row(ftl, rescue->row, system) &&
+    return ftl_mount_expects_row(&ftl->space_floor, rescue->row, system) &&
            (kind->expects == NULL ||
-            kind->expects(ftl, request, entry, place, system));
+            kind->expects(ftl_whole_to_ask(&ftl->ops_floor), request, entry,
+                          place, system));
 }
 
-bool ftl_rescue_is_rebuilt(const struct ftl *ftl, struct ftl_rescue *rescue,
-                           uint32_t unit)
+bool ftl_rescue_is_rebuilt(const struct ftl_rows_floor *ftl,
+                           struct ftl_rescue *rescue, uint32_t unit)
 {
     uint32_t place = rescue->row * ftl->layout.row_units + rescue->index[unit];
     struct ftl_system system;
@@ -323,7 +328,7 @@ bool ftl_rescue_is_rebuilt(const struct ftl *ftl, struct ftl_rescue *rescue,
            is_expected(ftl, rescue, &system, place, rescue->entry[unit]);
 }
 
-bool ftl_rescue_copy_unit(struct ftl *ftl, struct ftl_rescue *rescue,
+bool ftl_rescue_copy_unit(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue,
                           uint32_t unit)
 {
     struct ftl_flash_unit *first = &rescue->saved[rescue->entry[unit]];
@@ -331,11 +336,11 @@ bool ftl_rescue_copy_unit(struct ftl *ftl, struct ftl_rescue *rescue,
 
     for (bool more = true; more; to++) {
         if (to->data != NULL) {
-            ftl_memory_move(ftl, FTL_MOVE_COPY, to->data,
+            ftl_memory_move(&ftl->map_floor, FTL_MOVE_COPY, to->data,
                             sum_data(rescue, unit) + to->offset, to->length);
         }
         if (to->meta != NULL) {
-            ftl_memory_move(ftl, FTL_MOVE_COPY, to->meta,
+            ftl_memory_move(&ftl->map_floor, FTL_MOVE_COPY, to->meta,
                             sum_meta(rescue, unit), FTL_UNIT_META);
         }
         if (to->system != NULL) {
@@ -343,7 +348,7 @@ bool ftl_rescue_copy_unit(struct ftl *ftl, struct ftl_rescue *rescue,
         }
         more = to->more;
     }
-    ftl_memory_run(ftl);
+    ftl_memory_run(&ftl->map_floor);
     if (rescue->has_lost_word) {
         return false;
     }

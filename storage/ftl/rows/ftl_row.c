@@ -16,23 +16,23 @@
 #include "storage/ftl/space/space.h"
 
 /* The index of the row that a stream programs next, over all superblocks. */
-static uint32_t stream_row(const struct ftl *ftl,
+static uint32_t stream_row(const struct ftl_rows_floor *ftl,
                            const struct ftl_stream *stream)
 {
     return ftl_parity_row(ftl, stream->superblock, stream->next_row);
 }
 
-static uint8_t row_planes(const struct ftl *ftl, uint32_t row)
+static uint8_t row_planes(const struct ftl_rows_floor *ftl, uint32_t row)
 {
     struct ftl_flash_op op;
 
     ftl_layout_row(&ftl->layout, row, &op);
-    return ftl_good_planes(ftl, op.block, op.die);
+    return ftl_good_planes(&ftl->space_floor, op.block, op.die);
 }
 
 /* The number of the row of the stream in flight to the die of a row, or 0. */
-static uint64_t *row_die(const struct ftl *ftl, enum ftl_stream_id stream,
-                         uint32_t row)
+static uint64_t *row_die(const struct ftl_rows_floor *ftl,
+                         enum ftl_stream_id stream, uint32_t row)
 {
     struct ftl_flash_op op;
 
@@ -41,7 +41,7 @@ static uint64_t *row_die(const struct ftl *ftl, enum ftl_stream_id stream,
 }
 
 /* A row of a stream has been started, or is left out. */
-static void pass_row(struct ftl *ftl, struct ftl_stream *stream)
+static void pass_row(struct ftl_rows_floor *ftl, struct ftl_stream *stream)
 {
     stream->next_row++;
     if (stream->next_row % ftl->layout.geometry.dies == 0) {
@@ -56,7 +56,8 @@ static void pass_row(struct ftl *ftl, struct ftl_stream *stream)
 /* Pass the rest of a stripe if no die there takes data.  Looking for the next
  * row would begin another stripe, or open a superblock, to complete this one.
  */
-static void pass_empty_rows(struct ftl *ftl, struct ftl_stream *stream)
+static void pass_empty_rows(struct ftl_rows_floor *ftl,
+                            struct ftl_stream *stream)
 {
     while (stream->accumulator != NULL &&
            stream->next_row != ftl->layout.superblock_rows &&
@@ -69,13 +70,14 @@ static void pass_empty_rows(struct ftl *ftl, struct ftl_stream *stream)
  * Find the next row of a stream.
  * @return false when there is none now
  */
-static bool find_row(struct ftl *ftl, enum ftl_stream_id id)
+static bool find_row(struct ftl_rows_floor *ftl, enum ftl_stream_id id)
 {
     struct ftl_stream *stream = &ftl->streams[id];
 
     for (;;) {
         if (stream->superblock == FTL_NOWHERE &&
-            !ftl_superblock_open(ftl, id, ftl_slot_is_urgent(&ftl->buffer))) {
+            !ftl_superblock_open(&ftl->space_floor, id,
+                                 ftl_slot_is_urgent(&ftl->buffer))) {
             return false;
         }
         if (stream->next_row == ftl->layout.superblock_rows) {
@@ -94,7 +96,7 @@ static bool find_row(struct ftl *ftl, enum ftl_stream_id id)
  * more may be: a mount looks for torn rows among the last ones only.  Usually
  * streams wait for a die before that, but not where a superblock leaves it out.
  */
-static bool is_far_ahead(const struct ftl *ftl)
+static bool is_far_ahead(const struct ftl_rows_floor *ftl)
 {
     uint32_t dies = ftl->layout.geometry.dies;
     uint64_t oldest = ftl->next_row_number;
@@ -112,7 +114,7 @@ static bool is_far_ahead(const struct ftl *ftl)
 
 /* The number of the host's request that waits until a slot is on flash, or
  * FTL_TAG_NUMBER. */
-static uint32_t slot_flush(const struct ftl *ftl, uint16_t slot)
+static uint32_t slot_flush(const struct ftl_rows_floor *ftl, uint16_t slot)
 {
     return slot != FTL_LIST_END &&
                    ftl->buffer.slots[slot].pool != FTL_POOL_MOVE &&
@@ -122,12 +124,12 @@ static uint32_t slot_flush(const struct ftl *ftl, uint16_t slot)
 }
 
 /* Why a row is programmed.  @param slot  its first one, or FTL_LIST_END */
-static enum ftl_cause row_cause(const struct ftl *ftl,
+static enum ftl_cause row_cause(const struct ftl_rows_floor *ftl,
                                 const struct ftl_row_plan *plan, uint16_t slot)
 {
     uint32_t trims = ftl->config.logical_units + ftl->trim_pages;
 
-    if (plan->is_marker || ftl_power_is_failing(ftl)) {
+    if (plan->is_marker || ftl_power_is_failing(&ftl->base_floor)) {
         return FTL_CAUSE_POWER;
     }
     if (ftl->state == FTL_MOUNTING) {
@@ -143,7 +145,8 @@ static enum ftl_cause row_cause(const struct ftl *ftl,
 }
 
 /* The tag of a row whose units are known. */
-static uint32_t row_tag(const struct ftl *ftl, const struct ftl_row_plan *plan,
+static uint32_t row_tag(const struct ftl_rows_floor *ftl,
+                        const struct ftl_row_plan *plan,
                         const struct ftl_request *request)
 {
     uint16_t slot = FTL_LIST_END;
@@ -161,7 +164,7 @@ static uint32_t row_tag(const struct ftl *ftl, const struct ftl_row_plan *plan,
  * into another row.  The sum is right, because the word was set to zero before
  * it was added.
  */
-static void give_up_row(struct ftl *ftl, struct ftl_request *request)
+static void give_up_row(struct ftl_rows_floor *ftl, struct ftl_request *request)
 {
     request->lost_units = 0;
     if (!ftl_row_done(ftl, request, FTL_FLASH_ERROR)) {
@@ -173,19 +176,20 @@ static void give_up_row(struct ftl *ftl, struct ftl_request *request)
  * Program the stream's next row.
  * @return false when there was no request or no row
  */
-static bool program_row(struct ftl *ftl, const struct ftl_row_plan *plan)
+static bool program_row(struct ftl_rows_floor *ftl,
+                        const struct ftl_row_plan *plan)
 {
     struct ftl_stream *stream = &ftl->streams[plan->stream];
     struct ftl_request *request;
     uint64_t row_number;
 
-    if (ftl->ops.free_requests.count == 0 || ftl_is_held(ftl) ||
+    if (ftl->ops.free_requests.count == 0 || ftl_is_held(&ftl->ops_floor) ||
         is_far_ahead(ftl) || !find_row(ftl, plan->stream)) {
         return false;
     }
     /* A write that was submitted while another one ended may still have to be
      * copied into a slot that the row takes. */
-    ftl_memory_run(ftl);
+    ftl_memory_run(&ftl->map_floor);
     request = ftl_request_take(&ftl->ops, FTL_REQUEST_ROW);
     ASSERT(request != NULL);
     request->flash.kind = FTL_FLASH_PROGRAM;
@@ -200,8 +204,8 @@ static bool program_row(struct ftl *ftl, const struct ftl_row_plan *plan)
     ASSERT(row_number <= FTL_ROW_NUMBER_MAX);
     ftl_row_fill(ftl, plan, request, row_number);
     request->flash.tag = row_tag(ftl, plan, request);
-    if (ftl_is_traced(ftl)) {
-        ftl_trace_row(ftl, request);
+    if (ftl_is_traced(&ftl->base_floor)) {
+        ftl_trace_row(&ftl->map_floor, request);
     }
     if (stream->accumulator != NULL) {
         ftl_parity_add_row(ftl, stream->accumulator, request);
@@ -221,7 +225,7 @@ static bool program_row(struct ftl *ftl, const struct ftl_row_plan *plan)
 }
 
 /* Whether the oldest slot that waits in a pool does not wait for more. */
-static bool is_forced(const struct ftl *ftl, enum ftl_pool pool)
+static bool is_forced(const struct ftl_rows_floor *ftl, enum ftl_pool pool)
 {
     uint16_t oldest = ftl->buffer.waiting[pool].head;
 
@@ -233,7 +237,7 @@ static bool is_forced(const struct ftl *ftl, enum ftl_pool pool)
  * Whether a stream programs its next row without waiting for units: because
  * the row holds parity only, or because the stripe is to be completed.
  */
-static bool is_row_due(const struct ftl *ftl, enum ftl_stream_id id)
+static bool is_row_due(const struct ftl_rows_floor *ftl, enum ftl_stream_id id)
 {
     const struct ftl_stream *stream = &ftl->streams[id];
     uint8_t planes;
@@ -258,7 +262,7 @@ static bool is_row_due(const struct ftl *ftl, enum ftl_stream_id id)
 }
 
 /* Program rows of a stream that do not wait for units. */
-static bool program_due_rows(struct ftl *ftl, enum ftl_stream_id id)
+static bool program_due_rows(struct ftl_rows_floor *ftl, enum ftl_stream_id id)
 {
     const struct ftl_row_plan plan = {.stream = id};
     bool any = false;
@@ -270,16 +274,16 @@ static bool program_due_rows(struct ftl *ftl, enum ftl_stream_id id)
     return any;
 }
 
-static bool program_host_row(struct ftl *ftl)
+static bool program_host_row(struct ftl_rows_floor *ftl)
 {
     struct ftl_row_plan plan = {
         .stream = FTL_STREAM_HOST,
         .takes_pages = is_forced(ftl, FTL_POOL_TRIM),
     };
 
-    if (ftl_victim_waits_for_trims(ftl) &&
+    if (ftl_victim_waits_for_trims(&ftl->map_floor) &&
         ftl->buffer.waiting[FTL_POOL_TRIM].count != 0 &&
-        !ftl_power_is_failing(ftl)) {
+        !ftl_power_is_failing(&ftl->base_floor)) {
         return false; /* The other stream takes the pages. */
     }
     if (plan.takes_pages) {
@@ -297,23 +301,23 @@ static bool program_host_row(struct ftl *ftl)
  * trim pages, the row takes these: the host's stream may itself have to wait
  * for the superblock that the victim becomes.
  */
-static bool program_moved_row(struct ftl *ftl)
+static bool program_moved_row(struct ftl_rows_floor *ftl)
 {
     struct ftl_row_plan plan = {.stream = FTL_STREAM_MOVE};
 
     (void)ftl_row_drop_moves(ftl);
-    if (ftl_victim_waits_for_trims(ftl) &&
+    if (ftl_victim_waits_for_trims(&ftl->map_floor) &&
         ftl->buffer.waiting[FTL_POOL_TRIM].count != 0) {
         plan.takes_pages = ftl->streams[FTL_STREAM_HOST].rows_in_flight == 0;
         return plan.takes_pages && program_row(ftl, &plan);
     }
     return (ftl->buffer.waiting[FTL_POOL_MOVE].count >= ftl->layout.row_units ||
             (ftl->buffer.waiting[FTL_POOL_MOVE].count != 0 &&
-             ftl_victim_is_at_end(ftl))) &&
+             ftl_victim_is_at_end(&ftl->map_floor))) &&
            program_row(ftl, &plan);
 }
 
-bool ftl_row_save(struct ftl *ftl)
+bool ftl_row_save(struct ftl_rows_floor *ftl)
 {
     bool any = ftl_stream_close_ended(ftl);
 
@@ -324,7 +328,7 @@ bool ftl_row_save(struct ftl *ftl)
     return any;
 }
 
-bool ftl_row_mark(struct ftl *ftl, enum ftl_stream_id stream)
+bool ftl_row_mark(struct ftl_rows_floor *ftl, enum ftl_stream_id stream)
 {
     const struct ftl_row_plan plan = {.stream = stream, .is_marker = true};
 
@@ -332,7 +336,7 @@ bool ftl_row_mark(struct ftl *ftl, enum ftl_stream_id stream)
     return !is_row_due(ftl, stream) && program_row(ftl, &plan);
 }
 
-bool ftl_row_step(struct ftl *ftl)
+bool ftl_row_step(struct ftl_rows_floor *ftl)
 {
     /* Garbage collection may have waited for this. */
     bool any = ftl_row_drop_moves(ftl);
@@ -348,7 +352,8 @@ bool ftl_row_step(struct ftl *ftl)
 }
 
 /* What a failure says about planes and superblock of a row. */
-static void note_failure(struct ftl *ftl, const struct ftl_request *request,
+static void note_failure(struct ftl_rows_floor *ftl,
+                         const struct ftl_request *request,
                          enum ftl_flash_status status)
 {
     const struct ftl_flash_op *flash = &request->flash;
@@ -356,10 +361,10 @@ static void note_failure(struct ftl *ftl, const struct ftl_request *request,
 
     ftl->counters.program_errors++;
     if (status == FTL_FLASH_FAILED) {
-        ftl_health_note_failure(ftl, flash->block, flash->die,
+        ftl_health_note_failure(&ftl->space_floor, flash->block, flash->die,
                                 request->failed_planes);
     } else if (status == FTL_FLASH_DEAD) {
-        ftl_dies_note_dead(ftl, flash->die);
+        ftl_dies_note_dead(&ftl->space_floor, flash->die);
     } else if (stream->superblock == flash->block) {
         stream->next_row = ftl->layout.superblock_rows;
     }
@@ -368,7 +373,8 @@ static void note_failure(struct ftl *ftl, const struct ftl_request *request,
 /* The slots of a row are on flash, or wait again.  The last one comes first, so
  * that the next row finds those used last at the head of the list of free ones.
  */
-static void end_slots(struct ftl *ftl, const struct ftl_request *request,
+static void end_slots(struct ftl_rows_floor *ftl,
+                      const struct ftl_request *request,
                       enum ftl_flash_status status)
 {
     uint32_t first = request->row * ftl->layout.row_units;
@@ -376,8 +382,9 @@ static void end_slots(struct ftl *ftl, const struct ftl_request *request,
         status == FTL_FLASH_OK && request->stream == FTL_STREAM_HOST;
     uint32_t left = request->flash.num_units;
 
-    while ((left = is_usual ? ftl_slot_row_programmed(ftl, request, left)
-                            : left) != 0) {
+    while ((left = is_usual
+                       ? ftl_slot_row_programmed(&ftl->map_floor, request, left)
+                       : left) != 0) {
         uint16_t slot = request->slots[--left];
         uint32_t index = ftl_layout_index(&ftl->layout, &request->units[left]);
 
@@ -385,14 +392,14 @@ static void end_slots(struct ftl *ftl, const struct ftl_request *request,
             continue;
         }
         if (status == FTL_FLASH_OK) {
-            ftl_slot_programmed(ftl, slot, first + index);
+            ftl_slot_programmed(&ftl->map_floor, slot, first + index);
         } else {
-            ftl_slot_not_programmed(ftl, slot);
+            ftl_slot_not_programmed(&ftl->map_floor, slot);
         }
     }
 }
 
-bool ftl_row_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_row_done(struct ftl_rows_floor *ftl, struct ftl_request *request,
                   enum ftl_flash_status status)
 {
     ftl->streams[request->stream].rows_in_flight--;
@@ -403,7 +410,7 @@ bool ftl_row_done(struct ftl *ftl, struct ftl_request *request,
     if (status == FTL_FLASH_OK && request->lost_units != 0) {
         status = FTL_FLASH_ERROR;
     }
-    ftl_superblock_note_row(ftl, request, status);
+    ftl_superblock_note_row(&ftl->space_floor, request, status);
     if (status != FTL_FLASH_OK) {
         note_failure(ftl, request, status);
         ftl->superblocks[request->flash.block].has_failed_row =
@@ -414,8 +421,8 @@ bool ftl_row_done(struct ftl *ftl, struct ftl_request *request,
         ftl_marker_done(ftl, status == FTL_FLASH_OK);
     }
     end_slots(ftl, request, status);
-    if (ftl_is_traced(ftl)) {
-        ftl_trace_row_done(ftl, request, status);
+    if (ftl_is_traced(&ftl->base_floor)) {
+        ftl_trace_row_done(&ftl->map_floor, request, status);
     }
     return false;
 }

@@ -11,7 +11,7 @@
 #include "storage/ftl/rows/rows.h"
 
 /* Take a slot out of a list of waiting ones. */
-static uint16_t take_waiting(struct ftl *ftl, enum ftl_pool pool)
+static uint16_t take_waiting(struct ftl_rows_floor *ftl, enum ftl_pool pool)
 {
     uint16_t index = ftl_list_pop(&ftl->buffer.waiting[pool]);
 
@@ -21,13 +21,14 @@ static uint16_t take_waiting(struct ftl *ftl, enum ftl_pool pool)
     return index;
 }
 
-bool ftl_row_drop_moves(struct ftl *ftl)
+bool ftl_row_drop_moves(struct ftl_rows_floor *ftl)
 {
     uint16_t index;
     bool any = false;
 
     while ((index = ftl->buffer.waiting[FTL_POOL_MOVE].head) != FTL_LIST_END &&
-           !ftl_map_is_valid(ftl, ftl->buffer.slots[index].old_place)) {
+           !ftl_map_is_valid(&ftl->map_floor,
+                             ftl->buffer.slots[index].old_place)) {
         (void)ftl_list_pop(&ftl->buffer.waiting[FTL_POOL_MOVE]);
         ftl->collection.slots--;
         ftl_slot_free(&ftl->buffer, index);
@@ -37,15 +38,16 @@ bool ftl_row_drop_moves(struct ftl *ftl)
 }
 
 /* Take a unit that is to be moved. */
-static uint16_t take_moved(struct ftl *ftl)
+static uint16_t take_moved(struct ftl_rows_floor *ftl)
 {
     (void)ftl_row_drop_moves(ftl);
     return take_waiting(ftl, FTL_POOL_MOVE);
 }
 
 /* Write the system bytes of a slot's unit. */
-static void emit_system(const struct ftl *ftl, const struct ftl_slot *slot,
-                        uint64_t row_number, uint8_t *system)
+static void emit_system(const struct ftl_rows_floor *ftl,
+                        const struct ftl_slot *slot, uint64_t row_number,
+                        uint8_t *system)
 {
     bool is_page = slot->number >= ftl->config.logical_units;
 
@@ -63,7 +65,8 @@ static void emit_system(const struct ftl *ftl, const struct ftl_slot *slot,
         system);
 }
 
-static uint16_t take_for_row(struct ftl *ftl, const struct ftl_row_plan *plan)
+static uint16_t take_for_row(struct ftl_rows_floor *ftl,
+                             const struct ftl_row_plan *plan)
 {
     uint16_t index = FTL_LIST_END;
 
@@ -88,7 +91,7 @@ struct row_head {
     _Alignas(8) uint8_t system[FTL_UNIT_SYSTEM];
 };
 
-static void emit_head(const struct ftl *ftl, uint64_t number,
+static void emit_head(const struct ftl_rows_floor *ftl, uint64_t number,
                       struct row_head *head)
 {
     head->number = number;
@@ -117,7 +120,7 @@ static inline struct ftl_flash_unit *add_unit(const struct ftl_layout *layout,
 
 /* Fill in the unit `index` of a row from a slot, with padding, or with a
  * marker. */
-static void fill_unit(struct ftl *ftl, struct ftl_request *request,
+static void fill_unit(struct ftl_rows_floor *ftl, struct ftl_request *request,
                       uint32_t index, uint16_t slot,
                       const struct row_head *head)
 {
@@ -138,7 +141,7 @@ static void fill_unit(struct ftl *ftl, struct ftl_request *request,
         const struct ftl_slot *from = &ftl->buffer.slots[slot];
 
         if (from->pool == FTL_POOL_TRIM) {
-            ftl_page_snapshot(ftl, slot, head->number);
+            ftl_page_snapshot(&ftl->pages_floor, slot, head->number);
             ftl->counters.map_pages++;
         }
         emit_system(ftl, from, head->number, unit->system);
@@ -149,7 +152,8 @@ static void fill_unit(struct ftl *ftl, struct ftl_request *request,
 }
 
 /* Fill in the unit `index` of a row with parity. */
-static void fill_parity(struct ftl *ftl, const struct ftl_stream *stream,
+static void fill_parity(struct ftl_rows_floor *ftl,
+                        const struct ftl_stream *stream,
                         struct ftl_request *request, uint32_t index)
 {
     struct ftl_flash_unit *unit =
@@ -163,7 +167,8 @@ static void fill_parity(struct ftl *ftl, const struct ftl_stream *stream,
  * If a row takes only slots of the write buffer, take them all at once.
  * @return how many; the next ones, if there are any, come one by one
  */
-static uint32_t take_slots(struct ftl *ftl, const struct ftl_row_plan *plan,
+static uint32_t take_slots(struct ftl_rows_floor *ftl,
+                           const struct ftl_row_plan *plan,
                            const struct ftl_request *request, uint16_t *taken)
 {
     unsigned int planes = request->flash.planes & ~request->parity_planes;
@@ -189,7 +194,8 @@ struct row_slots {
  * @return the index of the first unit that has to be added in another way; the
  *         number of units in a row if there is none
  */
-static uint32_t add_usual(struct ftl *ftl, struct ftl_request *request,
+static uint32_t add_usual(struct ftl_rows_floor *ftl,
+                          struct ftl_request *request,
                           const struct row_head *head, struct row_slots *slots,
                           uint32_t index)
 {
@@ -238,7 +244,8 @@ static uint32_t add_usual(struct ftl *ftl, struct ftl_request *request,
 }
 
 /* The slot that a unit takes which is not usual, or FTL_LIST_END. */
-static uint16_t next_slot(struct ftl *ftl, const struct ftl_row_plan *plan,
+static uint16_t next_slot(struct ftl_rows_floor *ftl,
+                          const struct ftl_row_plan *plan,
                           struct row_slots *slots)
 {
     if (slots->next == slots->end) {
@@ -248,7 +255,7 @@ static uint16_t next_slot(struct ftl *ftl, const struct ftl_row_plan *plan,
     return *slots->next++;
 }
 
-void ftl_row_fill(struct ftl *ftl, const struct ftl_row_plan *plan,
+void ftl_row_fill(struct ftl_rows_floor *ftl, const struct ftl_row_plan *plan,
                   struct ftl_request *request, uint64_t row_number)
 {
     const struct ftl_stream *stream = &ftl->streams[plan->stream];

@@ -3,7 +3,7 @@
 #ifndef ESSD_FTL_ROW_FILL_H
 #define ESSD_FTL_ROW_FILL_H
 
-#include "storage/ftl/state.h"
+#include "storage/ftl/rows/rows_floor.h"
 
 /* Which slots a row takes. */
 struct ftl_row_plan {
@@ -17,11 +17,11 @@ struct ftl_row_plan {
  *
  * @return whether there were any
  */
-bool ftl_row_drop_moves(struct ftl *ftl);
+bool ftl_row_drop_moves(struct ftl_rows_floor *ftl);
 
 /** Add all its units to the request of a row, whose die and planes are known.
  */
-void ftl_row_fill(struct ftl *ftl, const struct ftl_row_plan *plan,
+void ftl_row_fill(struct ftl_rows_floor *ftl, const struct ftl_row_plan *plan,
                   struct ftl_request *request, uint64_t row_number);
 
 #endif

@@ -3,18 +3,19 @@
 #include "storage/ftl/rows/rows.h"
 #include "storage/ftl/space/space.h"
 
-void ftl_stream_close(struct ftl *ftl, enum ftl_stream_id stream)
+void ftl_stream_close(struct ftl_rows_floor *ftl, enum ftl_stream_id stream)
 {
     struct ftl_stream *open = &ftl->streams[stream];
 
     ftl_parity_close(ftl, open);
     ftl->superblocks[open->superblock].last_row = ftl->next_row_number;
     ftl->superblocks[open->superblock].used_us = ftl->now_us;
-    ftl_superblock_enter(ftl, open->superblock, FTL_SUPERBLOCK_CLOSED);
+    ftl_superblock_enter(&ftl->space_floor, open->superblock,
+                         FTL_SUPERBLOCK_CLOSED);
     open->superblock = FTL_NOWHERE;
 }
 
-bool ftl_stream_close_ended(struct ftl *ftl)
+bool ftl_stream_close_ended(struct ftl_rows_floor *ftl)
 {
     bool any = false;
 

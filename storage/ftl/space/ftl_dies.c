@@ -9,14 +9,14 @@
  * vain.  Such a medium no longer erases anything, so it does no harm if a later
  * start does not know that the die has died.
  */
-void ftl_dies_record(struct ftl *ftl)
+void ftl_dies_record(struct ftl_space_floor *ftl)
 {
     if (!ftl->is_read_only || ftl->free_superblocks != 0) {
         ftl_health_write(ftl);
     }
 }
 
-static void note_death(struct ftl *ftl)
+static void note_death(struct ftl_space_floor *ftl)
 {
     /* While a mount reads, it does not know the next row number.  It sets
      * dead_row when it has ended. */
@@ -25,7 +25,7 @@ static void note_death(struct ftl *ftl)
     ftl_dies_record(ftl);
 }
 
-void ftl_dies_note_dead(struct ftl *ftl, uint32_t die)
+void ftl_dies_note_dead(struct ftl_space_floor *ftl, uint32_t die)
 {
     if (ftl->dies.is_dead[die]) {
         return;
@@ -46,7 +46,7 @@ void ftl_dies_note_dead(struct ftl *ftl, uint32_t die)
             }
         }
     }
-    ftl_complete_stripes(ftl);
+    ftl_superblock_end_all(ftl);
     /* This pass of a mount can no longer rebuild what needs the die, and may
      * have found an original on it before a copy on another one.  The next pass
      * knows that the die is dead. */

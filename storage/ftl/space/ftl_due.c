@@ -5,7 +5,7 @@
  */
 #include "storage/ftl/space/space.h"
 
-void ftl_due_move_soon(struct ftl *ftl, uint32_t superblock,
+void ftl_due_move_soon(struct ftl_space_floor *ftl, uint32_t superblock,
                        enum ftl_cause cause)
 {
     struct ftl_superblock *at = &ftl->superblocks[superblock];
@@ -18,7 +18,7 @@ void ftl_due_move_soon(struct ftl *ftl, uint32_t superblock,
     }
 }
 
-bool ftl_due_has_any(const struct ftl *ftl)
+bool ftl_due_has_any(const struct ftl_space_floor *ftl)
 {
     for (uint32_t i = 0; ftl->num_due != 0 && i < ftl->layout.superblocks;
          i++) {
@@ -29,7 +29,7 @@ bool ftl_due_has_any(const struct ftl *ftl)
     return false;
 }
 
-void ftl_due_has_moved(struct ftl *ftl, uint32_t superblock)
+void ftl_due_has_moved(struct ftl_space_floor *ftl, uint32_t superblock)
 {
     struct ftl_superblock *at = &ftl->superblocks[superblock];
 

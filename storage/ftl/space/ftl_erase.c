@@ -9,7 +9,8 @@
  * costs much less time than giving it back and taking other space.  Only few
  * superblocks are kept in this way, so that the file does not grow.
  */
-static bool is_reused_soon(const struct ftl *ftl, uint32_t superblock)
+static bool is_reused_soon(const struct ftl_space_floor *ftl,
+                           uint32_t superblock)
 {
     uint32_t reused = 0;
 
@@ -20,7 +21,7 @@ static bool is_reused_soon(const struct ftl *ftl, uint32_t superblock)
            ftl_wear_is_reused(ftl, superblock);
 }
 
-void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock,
+void ftl_superblock_erase(struct ftl_space_floor *ftl, uint32_t superblock,
                           enum ftl_cause cause)
 {
     ASSERT(ftl->superblocks[superblock].rows_in_flight == 0);
@@ -35,8 +36,8 @@ void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock,
  * All planes are erased, also those that take no data any more, so that a mount
  * does not find old contents in them.
  */
-static uint8_t erasable_planes(const struct ftl *ftl, uint32_t superblock,
-                               uint32_t die)
+static uint8_t erasable_planes(const struct ftl_space_floor *ftl,
+                               uint32_t superblock, uint32_t die)
 {
     uint8_t bad =
         ftl->factory_planes[superblock * ftl->layout.geometry.dies + die];
@@ -47,7 +48,7 @@ static uint8_t erasable_planes(const struct ftl *ftl, uint32_t superblock,
     return (uint8_t)((BIT(ftl->layout.geometry.planes) - 1) & ~bad);
 }
 
-bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
+bool ftl_superblock_erase_step(struct ftl_space_floor *ftl, uint32_t superblock)
 {
     struct ftl_superblock *at = &ftl->superblocks[superblock];
 
@@ -92,7 +93,8 @@ bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
     return true;
 }
 
-bool ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_superblock_erase_done(struct ftl_space_floor *ftl,
+                               struct ftl_request *request,
                                enum ftl_flash_status status)
 {
     const struct ftl_flash_op *flash = &request->flash;

@@ -5,7 +5,7 @@
 
 /* The planes that a mount reads: all but those that the factory has marked.  A
  * plane that has failed later is read, because it may hold contents. */
-uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
+uint8_t ftl_mount_planes(const struct ftl_space_floor *ftl, uint32_t superblock,
                          uint32_t die)
 {
     uint8_t bad =
@@ -14,8 +14,8 @@ uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
     return (uint8_t)((BIT(ftl->layout.geometry.planes) - 1) & ~bad);
 }
 
-bool ftl_mount_is_block_erased(const struct ftl *ftl, uint32_t superblock,
-                               uint32_t die)
+bool ftl_mount_is_block_erased(const struct ftl_space_floor *ftl,
+                               uint32_t superblock, uint32_t die)
 {
     const struct ftl_geometry *geometry = &ftl->layout.geometry;
     uint32_t at = superblock * geometry->dies + die;
@@ -31,8 +31,8 @@ bool ftl_mount_is_block_erased(const struct ftl *ftl, uint32_t superblock,
     return true;
 }
 
-uint8_t ftl_mount_gone_planes(const struct ftl *ftl, uint32_t superblock,
-                              uint32_t die)
+uint8_t ftl_mount_gone_planes(const struct ftl_space_floor *ftl,
+                              uint32_t superblock, uint32_t die)
 {
     const struct ftl_geometry *geometry = &ftl->layout.geometry;
     uint32_t at = superblock * geometry->dies + die;
@@ -54,7 +54,7 @@ uint8_t ftl_mount_gone_planes(const struct ftl *ftl, uint32_t superblock,
  * this may be why the unit cannot be read, and the scan of the next pass may be
  * able to rebuild what this one could not.  So the next pass decides.
  */
-void ftl_mount_ignore(struct ftl *ftl, uint32_t place)
+void ftl_mount_ignore(struct ftl_space_floor *ftl, uint32_t place)
 {
     if (ftl->dies.num_dead == ftl->mount.num_dead) {
         ftl->mount.ignored[place / 8] |= (uint8_t)BIT(place % 8);
@@ -67,7 +67,7 @@ void ftl_mount_ignore(struct ftl *ftl, uint32_t place)
  * out of a sum, the number of the result is 0.  If two are left out, the number
  * looks right although the result is not.
  */
-uint32_t ftl_mount_most_left_out(const struct ftl *ftl,
+uint32_t ftl_mount_most_left_out(const struct ftl_space_floor *ftl,
                                  const struct ftl_request *request,
                                  uint32_t row)
 {
@@ -87,7 +87,7 @@ uint32_t ftl_mount_most_left_out(const struct ftl *ftl,
     }
 }
 
-bool ftl_mount_expects_row(const struct ftl *ftl, uint32_t row,
+bool ftl_mount_expects_row(const struct ftl_space_floor *ftl, uint32_t row,
                            const struct ftl_system *system)
 {
     uint64_t number = ftl->mount.row_numbers[row];
@@ -117,7 +117,7 @@ uint64_t ftl_mount_suspect_rows(const struct ftl_layout *layout)
     return (uint64_t)FTL_SUSPECT_ROWS * layout->geometry.dies;
 }
 
-uint64_t ftl_mount_settle_row(const struct ftl *ftl)
+uint64_t ftl_mount_settle_row(const struct ftl_space_floor *ftl)
 {
     uint64_t last = ftl->mount.last_normal_row;
 

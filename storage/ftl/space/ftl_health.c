@@ -10,7 +10,7 @@
 #include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/space/space.h"
 
-static void change_page(struct ftl *ftl, uint32_t page)
+static void change_page(struct ftl_space_floor *ftl, uint32_t page)
 {
     if (!ftl->health_changed[page]) {
         ftl->health_changed[page] = true;
@@ -24,7 +24,7 @@ static void change_page(struct ftl *ftl, uint32_t page)
  * Then one of the remaining superblocks has so few valid units that collecting
  * it makes space.
  */
-bool ftl_health_is_worn_out(const struct ftl *ftl)
+bool ftl_health_is_worn_out(const struct ftl_space_floor *ftl)
 {
     uint32_t rows = ftl->layout.superblock_rows;
     uint64_t units = 0;
@@ -42,12 +42,12 @@ bool ftl_health_is_worn_out(const struct ftl *ftl)
     return units < ftl->entries + (uint64_t)FTL_WORN_RESERVE * largest;
 }
 
-bool ftl_health_is_read_only(const struct ftl *ftl)
+bool ftl_health_is_read_only(const struct ftl_space_floor *ftl)
 {
     return ftl->is_read_only && !ftl->is_read_only_now;
 }
 
-void ftl_health_set_read_only(struct ftl *ftl)
+void ftl_health_set_read_only(struct ftl_space_floor *ftl)
 {
     if (!ftl_health_is_read_only(ftl)) {
         ftl->is_read_only = true;
@@ -57,7 +57,7 @@ void ftl_health_set_read_only(struct ftl *ftl)
     }
 }
 
-uint8_t ftl_health_gone_planes(const struct ftl *ftl, size_t at)
+uint8_t ftl_health_gone_planes(const struct ftl_space_floor *ftl, size_t at)
 {
     uint32_t superblock = (uint32_t)at / ftl->layout.geometry.dies;
     uint32_t die = (uint32_t)at % ftl->layout.geometry.dies;
@@ -68,8 +68,8 @@ uint8_t ftl_health_gone_planes(const struct ftl *ftl, size_t at)
                : 0;
 }
 
-void ftl_health_note_failure(struct ftl *ftl, uint32_t superblock, uint32_t die,
-                             uint8_t planes)
+void ftl_health_note_failure(struct ftl_space_floor *ftl, uint32_t superblock,
+                             uint32_t die, uint8_t planes)
 {
     uint32_t at = superblock * ftl->layout.geometry.dies + die;
     bool is_scanning = ftl_mount_is_scanning(ftl);
@@ -91,23 +91,7 @@ void ftl_health_note_failure(struct ftl *ftl, uint32_t superblock, uint32_t die,
     }
 }
 
-void ftl_health_write(struct ftl *ftl)
+void ftl_health_write(struct ftl_space_floor *ftl)
 {
     change_page(ftl, 0);
-}
-
-bool ftl_is_read_only(const struct ftl *ftl)
-{
-    return ftl->is_read_only;
-}
-
-uint32_t ftl_failed_planes(const struct ftl *ftl)
-{
-    size_t bytes = (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies;
-    uint32_t planes = 0;
-
-    for (size_t i = 0; i < bytes; i++) {
-        planes += (uint32_t)__builtin_popcount(ftl->failed_planes[i]);
-    }
-    return planes;
 }

@@ -2,7 +2,7 @@
 /* Which planes take data. */
 #include "storage/ftl/space/space.h"
 
-uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
+uint8_t ftl_good_planes(const struct ftl_space_floor *ftl, uint32_t superblock,
                         uint32_t die)
 {
     uint8_t bad = ftl->bad_planes[superblock * ftl->layout.geometry.dies + die];

@@ -8,13 +8,14 @@
 enum { RECLAIM_AGE_US = 60000000 };
 
 /* Whether a unit should be programmed again elsewhere. */
-static bool is_weak(const struct ftl *ftl, const struct ftl_flash_unit *unit)
+static bool is_weak(const struct ftl_space_floor *ftl,
+                    const struct ftl_flash_unit *unit)
 {
     return unit->status == FTL_UNIT_GOOD &&
            (unit->steps != 0 || unit->wrong_bits > ftl->config.reclaim_bits);
 }
 
-void ftl_reclaim_note_weak(struct ftl *ftl, uint32_t superblock,
+void ftl_reclaim_note_weak(struct ftl_space_floor *ftl, uint32_t superblock,
                            enum ftl_cause cause)
 {
     struct ftl_superblock *at = &ftl->superblocks[superblock];
@@ -29,7 +30,8 @@ void ftl_reclaim_note_weak(struct ftl *ftl, uint32_t superblock,
     }
 }
 
-void ftl_reclaim_note_read(struct ftl *ftl, const struct ftl_request *request)
+void ftl_reclaim_note_read(struct ftl_space_floor *ftl,
+                           const struct ftl_request *request)
 {
     if (ftl->config.reclaim_bits == 0) {
         return;

@@ -18,7 +18,8 @@ static const uint8_t superblock_next[] = {
 };
 
 /* A superblock has entered its state. */
-static void trace_superblock(const struct ftl *ftl, uint32_t superblock)
+static void trace_superblock(const struct ftl_space_floor *ftl,
+                             uint32_t superblock)
 {
     const struct ftl_superblock *at = &ftl->superblocks[superblock];
     uint32_t stream = FTL_STREAMS;
@@ -29,7 +30,7 @@ static void trace_superblock(const struct ftl *ftl, uint32_t superblock)
         }
     }
     ftl_trace_emit(
-        ftl,
+        &ftl->base_floor,
         &(struct trace_record){
             .type = TRACE_FTL_SUPERBLOCK,
             .request = TRACE_NO_REQUEST,
@@ -39,7 +40,7 @@ static void trace_superblock(const struct ftl *ftl, uint32_t superblock)
         NULL);
 }
 
-void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
+void ftl_superblock_enter(struct ftl_space_floor *ftl, uint32_t superblock,
                           enum ftl_superblock_state next)
 {
     struct ftl_superblock *at = &ftl->superblocks[superblock];
@@ -53,12 +54,12 @@ void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
         ftl->free_superblocks++;
     }
     at->state = (uint8_t)next;
-    if (ftl_is_traced(ftl)) {
+    if (ftl_is_traced(&ftl->base_floor)) {
         trace_superblock(ftl, superblock);
     }
 }
 
-void ftl_superblock_measure(struct ftl *ftl, uint32_t superblock)
+void ftl_superblock_measure(struct ftl_space_floor *ftl, uint32_t superblock)
 {
     uint32_t dies = ftl->layout.geometry.dies;
     uint8_t bad[FTL_DIES_MAX];
@@ -66,29 +67,30 @@ void ftl_superblock_measure(struct ftl *ftl, uint32_t superblock)
     for (uint32_t die = 0; die < dies; die++) {
         bad[die] = (uint8_t)~ftl_good_planes(ftl, superblock, die);
     }
-    ftl->superblocks[superblock].capacity =
-        ftl_layout_capacity(&ftl->layout, bad, ftl_makes_parity(ftl));
+    ftl->superblocks[superblock].capacity = ftl_layout_capacity(
+        &ftl->layout, bad, ftl_makes_parity(&ftl->ops_floor));
 }
 
-bool ftl_superblock_is_good(const struct ftl *ftl, uint32_t superblock)
+bool ftl_superblock_is_good(const struct ftl_space_floor *ftl,
+                            uint32_t superblock)
 {
     return ftl_layout_is_enough(&ftl->layout,
                                 ftl->superblocks[superblock].capacity);
 }
 
-uint32_t ftl_superblock_take(struct ftl *ftl)
+uint32_t ftl_superblock_take(struct ftl_space_floor *ftl)
 {
     uint32_t superblock = ftl_wear_find_free(ftl, FTL_STREAM_HOST);
 
     ASSERT(superblock != FTL_NOWHERE);
     ftl_superblock_enter(ftl, superblock, FTL_SUPERBLOCK_META);
     ftl->superblocks[superblock].is_erased = false;
-    ftl->superblocks[superblock].has_parity = ftl_makes_parity(ftl);
+    ftl->superblocks[superblock].has_parity = ftl_makes_parity(&ftl->ops_floor);
     return superblock;
 }
 
 /* Free superblocks that a stream leaves to others. */
-static uint32_t superblocks_left_free(const struct ftl *ftl,
+static uint32_t superblocks_left_free(const struct ftl_space_floor *ftl,
                                       enum ftl_stream_id stream, bool is_urgent)
 {
     if (ftl->state == FTL_MOUNTING) {
@@ -97,14 +99,14 @@ static uint32_t superblocks_left_free(const struct ftl *ftl,
     if (stream == FTL_STREAM_MOVE) {
         return FTL_MOVE_LEAVES_FREE;
     }
-    if (ftl->is_read_only || ftl_power_is_failing(ftl)) {
+    if (ftl->is_read_only || ftl_power_is_failing(&ftl->base_floor)) {
         return 0;
     }
     return ftl->more_free + (is_urgent ? (uint32_t)FTL_URGENT_LEAVES_FREE
                                        : (uint32_t)FTL_HOST_LEAVES_FREE);
 }
 
-bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream,
+bool ftl_superblock_open(struct ftl_space_floor *ftl, enum ftl_stream_id stream,
                          bool is_urgent)
 {
     struct ftl_stream *open = &ftl->streams[stream];
@@ -127,14 +129,14 @@ bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream,
     at->is_own = true;
     at->is_given_up = false;
     at->used_us = ftl->now_us;
-    at->has_parity = ftl_makes_parity(ftl);
+    at->has_parity = ftl_makes_parity(&ftl->ops_floor);
     open->next_row = 0;
     open->is_ending = false;
     open->completes_stripe = false;
     return true;
 }
 
-void ftl_superblock_end(struct ftl *ftl, uint32_t superblock)
+void ftl_superblock_end(struct ftl_space_floor *ftl, uint32_t superblock)
 {
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
         struct ftl_stream *stream = &ftl->streams[i];
@@ -148,7 +150,8 @@ void ftl_superblock_end(struct ftl *ftl, uint32_t superblock)
     }
 }
 
-void ftl_superblock_note_row(struct ftl *ftl, const struct ftl_request *request,
+void ftl_superblock_note_row(struct ftl_space_floor *ftl,
+                             const struct ftl_request *request,
                              enum ftl_flash_status status)
 {
     struct ftl_superblock *at = &ftl->superblocks[request->flash.block];
@@ -159,13 +162,13 @@ void ftl_superblock_note_row(struct ftl *ftl, const struct ftl_request *request,
         /* Several rows of the superblock may be in flight and fail; count only
          * the first failure. */
         if (!at->is_given_up) {
-            ftl_hold_note_round(ftl);
+            ftl_hold_note_round(&ftl->ops_floor);
         }
         at->is_given_up = true;
     }
 }
 
-void ftl_complete_stripes(struct ftl *ftl)
+void ftl_superblock_end_all(struct ftl_space_floor *ftl)
 {
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
         if (ftl->streams[i].superblock != FTL_NOWHERE) {

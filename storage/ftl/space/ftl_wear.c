@@ -27,7 +27,7 @@ enum {
  * moved.  Only one superblock is moved at a time: the next erasure checks the
  * counts again.
  */
-static void move_coldest(struct ftl *ftl)
+static void move_coldest(struct ftl_space_floor *ftl)
 {
     uint32_t coldest = FTL_NOWHERE;
     uint32_t most = 0;
@@ -51,7 +51,7 @@ static void move_coldest(struct ftl *ftl)
     }
 }
 
-void ftl_wear_note_erasure(struct ftl *ftl, uint32_t superblock)
+void ftl_wear_note_erasure(struct ftl_space_floor *ftl, uint32_t superblock)
 {
     ftl->wear[superblock]++;
     ftl->wear_changes++;
@@ -62,7 +62,7 @@ void ftl_wear_note_erasure(struct ftl *ftl, uint32_t superblock)
 
 /* The largest count with which the host's stream takes a superblock again that
  * was erased recently. */
-static uint32_t reuse_limit(const struct ftl *ftl)
+static uint32_t reuse_limit(const struct ftl_space_floor *ftl)
 {
     uint32_t least = COUNT_MAX;
 
@@ -74,14 +74,14 @@ static uint32_t reuse_limit(const struct ftl *ftl)
     return least + ftl->config.wear_spread / REUSE_PART;
 }
 
-bool ftl_wear_is_reused(const struct ftl *ftl, uint32_t superblock)
+bool ftl_wear_is_reused(const struct ftl_space_floor *ftl, uint32_t superblock)
 {
     return ftl->wear[superblock] < reuse_limit(ftl);
 }
 
 /* Whether a stream takes one free superblock rather than another one. */
-static bool is_better(const struct ftl *ftl, enum ftl_stream_id stream,
-                      uint32_t one, uint32_t other)
+static bool is_better(const struct ftl_space_floor *ftl,
+                      enum ftl_stream_id stream, uint32_t one, uint32_t other)
 {
     bool is_reused = ftl->superblocks[one].is_reused;
 
@@ -92,7 +92,8 @@ static bool is_better(const struct ftl *ftl, enum ftl_stream_id stream,
     return ftl->wear[one] > ftl->wear[other];
 }
 
-uint32_t ftl_wear_find_free(const struct ftl *ftl, enum ftl_stream_id stream)
+uint32_t ftl_wear_find_free(const struct ftl_space_floor *ftl,
+                            enum ftl_stream_id stream)
 {
     uint32_t limit =
         stream == FTL_STREAM_HOST ? reuse_limit(ftl) : (uint32_t)UINT32_MAX;
@@ -106,26 +107,4 @@ uint32_t ftl_wear_find_free(const struct ftl *ftl, enum ftl_stream_id stream)
         }
     }
     return best;
-}
-
-void ftl_erase_counts(const struct ftl *ftl, struct ftl_erase_counts *counts)
-{
-    uint64_t sum = 0;
-    uint32_t used = 0;
-
-    *counts = (struct ftl_erase_counts){.least = UINT32_MAX};
-    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
-        if (ftl->superblocks[i].state == FTL_SUPERBLOCK_RETIRED) {
-            continue;
-        }
-        counts->least = MIN(counts->least, ftl->wear[i]);
-        counts->most = MAX(counts->most, ftl->wear[i]);
-        sum += ftl->wear[i];
-        used++;
-    }
-    if (used == 0) {
-        counts->least = 0;
-    } else {
-        counts->average = (uint32_t)(sum / used);
-    }
 }

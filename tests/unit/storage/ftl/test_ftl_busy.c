@@ -83,7 +83,7 @@ static void test_garbage_collection_keeps_all_dies_busy(void **state)
     (void)state;
     for (uint32_t i = 0; i < config.geometry.blocks; i++) {
         if (bed->ftl->superblocks[i].valid != 0) {
-            ftl_due_move_soon(bed->ftl, i, FTL_CAUSE_LEVEL);
+            ftl_due_move_soon(&bed->ftl->space_floor, i, FTL_CAUSE_LEVEL);
         }
     }
     bed->ftl->has_work = true;

@@ -325,15 +325,15 @@ static void test_a_checkpoint_is_needed_only_while_units_are_lost(void **state)
     for (unsigned int i = 0; i < 2; i++) {
         struct bed *bed = new_with_lost_unit(5);
 
-        assert_false(ftl_checkpoint_give_up(bed->ftl));
+        assert_false(ftl_checkpoint_give_up(&bed->ftl->background_floor));
         if (i == 0) {
             bed_write(bed, 5 * BED_SECTORS, BED_SECTORS);
         } else {
             bed_trim(bed, 5 * BED_SECTORS, BED_SECTORS);
         }
-        assert_false(ftl_checkpoint_give_up(bed->ftl));
+        assert_false(ftl_checkpoint_give_up(&bed->ftl->background_floor));
         bed_flush(bed);
-        assert_true(ftl_checkpoint_give_up(bed->ftl));
+        assert_true(ftl_checkpoint_give_up(&bed->ftl->background_floor));
         bed_settle(bed);
         mount_with(bed, NULL);
         bed_check(bed);
@@ -556,7 +556,7 @@ static void lose_word_of_page(struct bed *bed)
 
         if (slot->pool == FTL_POOL_MOVE && slot->state == FTL_SLOT_WAITING &&
             slot->number == bed->ftl->config.logical_units &&
-            ftl_mount_is_settling(bed->ftl)) {
+            ftl_mount_is_settling(&bed->ftl->space_floor)) {
             memset(word, 0, sizeof(uint64_t));
             assert_true(ftl_note_lost_word(bed->ftl, word));
             bed->after_event = NULL;

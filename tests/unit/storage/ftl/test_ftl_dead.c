@@ -136,7 +136,8 @@ static void test_a_full_read_only_medium_with_a_dead_die_can_be_flushed(
     fill_medium(bed);
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
         if (bed->ftl->streams[i].superblock != FTL_NOWHERE) {
-            ftl_superblock_end(bed->ftl, bed->ftl->streams[i].superblock);
+            ftl_superblock_end(&bed->ftl->space_floor,
+                               bed->ftl->streams[i].superblock);
         }
     }
     bed->ftl->has_work = true;
@@ -144,7 +145,8 @@ static void test_a_full_read_only_medium_with_a_dead_die_can_be_flushed(
     bed->ftl->is_read_only = true;
     for (uint32_t i = 0; i < small.geometry.blocks; i++) {
         if (bed->ftl->superblocks[i].state == FTL_SUPERBLOCK_FREE) {
-            ftl_superblock_enter(bed->ftl, i, FTL_SUPERBLOCK_RETIRED);
+            ftl_superblock_enter(&bed->ftl->space_floor, i,
+                                 FTL_SUPERBLOCK_RETIRED);
         }
     }
     inject_death(bed, NAND_OP_READ, DEAD_DIE, 0);
@@ -426,7 +428,8 @@ static void test_a_mount_begins_again_when_it_knows_the_failed_planes(
 
         for (uint32_t i = 0; i < config.geometry.blocks; i++) {
             for (uint32_t other = 3; other < 6; other++) {
-                ftl_health_note_failure(bed->ftl, i, other, BIT(1));
+                ftl_health_note_failure(&bed->ftl->space_floor, i, other,
+                                        BIT(1));
             }
         }
         bed->ftl->has_work = true;
@@ -559,7 +562,8 @@ static unsigned int count_erased(const struct bed *bed, uint32_t superblock,
 
     *dies = 0;
     for (unsigned int die = 0; die < bed->config.geometry.dies; die++) {
-        if ((ftl_good_planes(bed->ftl, superblock, die) & BIT(0)) != 0) {
+        if ((ftl_good_planes(&bed->ftl->space_floor, superblock, die) &
+             BIT(0)) != 0) {
             ++*dies;
             count +=
                 nand_array_block(bed->array, 0, die, 0, superblock)->next == 0;
@@ -640,8 +644,8 @@ static void erase_with(const struct bed_config *config, uint8_t failed,
     unsigned int cuts = 0;
 
     for (uint32_t i = 0; i < config->geometry.blocks; i++) {
-        ftl_health_note_failure(bed->ftl, i, config->geometry.dies - 1U,
-                                failed);
+        ftl_health_note_failure(&bed->ftl->space_floor, i,
+                                config->geometry.dies - 1U, failed);
     }
     bed->ftl->has_work = true;
     bed_settle(bed);
@@ -651,7 +655,7 @@ static void erase_with(const struct bed_config *config, uint8_t failed,
     bed->after_event = cut;
     for (uint32_t i = 0; cuts != ERASURES; i++) {
         assert_int_not_equal(i, bed->ftl->layout.superblocks);
-        ftl_due_move_soon(bed->ftl, i, FTL_CAUSE_LEVEL);
+        ftl_due_move_soon(&bed->ftl->space_floor, i, FTL_CAUSE_LEVEL);
         bed->ftl->has_work = true;
         bed_settle(bed);
     }
@@ -734,8 +738,10 @@ static bool is_erased_in_whole_dies(const struct bed *bed, uint32_t superblock)
         assert_true(bed_step(cut));
     }
     for (unsigned int die = 0; die < bed->config.geometry.dies; die++) {
-        uint8_t good = ftl_good_planes(bed->ftl, superblock, die);
-        uint8_t gone = ftl_mount_gone_planes(cut->ftl, superblock, die) & good;
+        uint8_t good = ftl_good_planes(&bed->ftl->space_floor, superblock, die);
+        uint8_t gone =
+            ftl_mount_gone_planes(&cut->ftl->space_floor, superblock, die) &
+            good;
 
         whole += good != 0 && gone == good;
         parts += gone != 0 && gone != good;
@@ -800,7 +806,7 @@ static struct bed *new_trimmed(uint32_t *die)
     bed = bed_new(&config);
     layout = &bed->ftl->layout;
     for (uint32_t i = 0; i < small.geometry.blocks; i++) {
-        ftl_health_note_failure(bed->ftl, i, PLANE_DIE, BIT(0));
+        ftl_health_note_failure(&bed->ftl->space_floor, i, PLANE_DIE, BIT(0));
     }
     bed->ftl->has_work = true;
     bed_settle(bed);
@@ -1056,7 +1062,7 @@ static void test_a_superblock_without_a_die_is_not_half_erased(void **state)
     config.checkpoint_superblocks = 0;
     bed = bed_new(&config);
     for (uint32_t i = 0; i < GONE_BLOCKS; i++) {
-        ftl_health_note_failure(bed->ftl, i, GONE_DIE, 0xf);
+        ftl_health_note_failure(&bed->ftl->space_floor, i, GONE_DIE, 0xf);
     }
     bed->ftl->has_work = true;
     bed_settle(bed);
@@ -1069,7 +1075,7 @@ static void test_a_superblock_without_a_die_is_not_half_erased(void **state)
     bed->after_event = check_originals_of_victim;
     for (uint32_t i = 0; i < GONE_BLOCKS; i++) {
         memcpy(moved.map, bed->ftl->map, bed->units * sizeof(moved.map[0]));
-        ftl_due_move_soon(bed->ftl, i, FTL_CAUSE_LEVEL);
+        ftl_due_move_soon(&bed->ftl->space_floor, i, FTL_CAUSE_LEVEL);
         bed->ftl->has_work = true;
         bed_settle(bed);
     }
@@ -1096,7 +1102,8 @@ static struct bed *new_without_planes(const uint8_t *planes)
     bed = bed_new(&config);
     for (uint32_t i = 0; i < config.geometry.blocks; i++) {
         for (uint32_t die = 0; die < config.geometry.dies; die++) {
-            ftl_health_note_failure(bed->ftl, i, die, planes[die]);
+            ftl_health_note_failure(&bed->ftl->space_floor, i, die,
+                                    planes[die]);
         }
     }
     bed->ftl->has_work = true;

@@ -24,7 +24,7 @@ static struct bed *new_held_bed(void)
     bed_settle(bed);
     bed->ftl->hold.failed_rounds = UINT32_MAX;
     bed->ftl->hold.retry_us = UINT64_MAX;
-    assert_true(ftl_is_held(bed->ftl));
+    assert_true(ftl_is_held(&bed->ftl->ops_floor));
     return bed;
 }
 

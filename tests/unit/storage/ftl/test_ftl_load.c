@@ -171,8 +171,8 @@ static void test_what_could_not_be_rebuilt_for_an_error_is_not_lost(
     bed->ctx = &errors;
     bed->after_event = fail_rescues;
     for (uint32_t i = 0; i < bed->ftl->layout.superblocks; i++) {
-        ftl_due_move_soon(bed->ftl, superblock, FTL_CAUSE_LEVEL);
-        ftl_due_move_soon(bed->ftl, i, FTL_CAUSE_LEVEL);
+        ftl_due_move_soon(&bed->ftl->space_floor, superblock, FTL_CAUSE_LEVEL);
+        ftl_due_move_soon(&bed->ftl->space_floor, i, FTL_CAUSE_LEVEL);
         bed->ftl->has_work = true;
         bed_settle(bed);
     }
@@ -268,7 +268,7 @@ static void test_a_checkpoint_beside_a_die_without_planes_is_loaded(
         config.num_requests = 4;
         bed = bed_new(&config);
         for (uint32_t i = 0; i < config.geometry.blocks; i++) {
-            ftl_health_note_failure(bed->ftl, i, FAILED_DIE, 0xf);
+            ftl_health_note_failure(&bed->ftl->space_floor, i, FAILED_DIE, 0xf);
         }
         for (uint32_t unit = 0; unit < 40; unit++) {
             bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);

@@ -629,7 +629,7 @@ static void test_a_start_moves_what_lost_its_parity_before_a_power_cut(
         struct bed *cut;
 
         assert_true(bed->ftl->superblocks[superblock].moves_soon);
-        ftl_due_has_moved(bed->ftl, superblock);
+        ftl_due_has_moved(&bed->ftl->space_floor, superblock);
         for (unsigned int i = 0; i < 2; i++) {
             for (uint32_t unit = 12; unit < bed->units; unit++) {
                 bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
@@ -666,7 +666,7 @@ static void move_stripe(struct bed *bed, uint32_t superblock)
 {
     bed->ftl->checkpoint.is_stopped = false;
     bed->ftl->has_work = true;
-    while (!ftl_victim_is_at_end(bed->ftl)) {
+    while (!ftl_victim_is_at_end(&bed->ftl->map_floor)) {
         assert_true(bed_step(bed));
     }
     assert_int_equal(bed->ftl->collection.victim, superblock);
@@ -853,7 +853,7 @@ static void lose_words_of_sums(struct bed *bed, uint32_t superblock)
         }
     }
     assert_true(bed->ftl->superblocks[superblock].moves_soon);
-    ftl_due_has_moved(bed->ftl, superblock);
+    ftl_due_has_moved(&bed->ftl->space_floor, superblock);
 }
 
 /* The stripe has no parity for one unit.  The mount sees that, although the row

@@ -293,7 +293,7 @@ static void save_without_a_die(uint32_t writes)
     config.logical_units = 150;
     bed = bed_new(&config);
     for (uint32_t i = 0; i < bed->ftl->layout.superblocks; i++) {
-        ftl_health_note_failure(bed->ftl, i, 2, 0xf);
+        ftl_health_note_failure(&bed->ftl->space_floor, i, 2, 0xf);
     }
     for (uint32_t i = 0; i < writes; i++) {
         bed_write(bed, random_next(&random) % bed->units * BED_SECTORS,
@@ -821,7 +821,7 @@ static void use_all_space(struct bed *bed)
 
     bed->ftl->is_read_only = true;
     for (unsigned int i = FTL_STREAMS; i-- > 0;) {
-        while (ftl_row_mark(bed->ftl, (enum ftl_stream_id)i)) {
+        while (ftl_row_mark(&bed->ftl->rows_floor, (enum ftl_stream_id)i)) {
             bed->ftl->has_work = true;
             bed_settle(bed);
         }
@@ -836,7 +836,7 @@ static struct bed *new_read_only(uint64_t seed)
 
     bed_write(bed, 0, 64);
     bed_flush(bed);
-    ftl_health_set_read_only(bed->ftl);
+    ftl_health_set_read_only(&bed->ftl->space_floor);
     bed_settle(bed);
     use_all_space(bed);
     return bed;
@@ -850,7 +850,7 @@ static void test_a_read_only_medium_without_space_counts_as_saved(void **state)
         struct bed *bed = new_read_only(16), *cut;
 
         if (i != 0) {
-            ftl_health_write(bed->ftl);
+            ftl_health_write(&bed->ftl->space_floor);
             bed->ftl->has_work = true;
             bed_settle(bed);
             assert_int_not_equal(bed->ftl->buffer.dirty[FTL_POOL_TRIM].count,

@@ -127,12 +127,12 @@ static void leave_free(struct bed *bed, uint32_t left)
             continue;
         }
         failed[0] = failed[1] = bad[0] = bad[1] = 0xf;
-        ftl_superblock_measure(ftl, i);
+        ftl_superblock_measure(&ftl->space_floor, i);
         if (is_free) {
-            ftl_superblock_enter(ftl, i, FTL_SUPERBLOCK_RETIRED);
+            ftl_superblock_enter(&ftl->space_floor, i, FTL_SUPERBLOCK_RETIRED);
         }
     }
-    ftl_health_write(ftl);
+    ftl_health_write(&ftl->space_floor);
     ftl->has_work = true;
     bed_flush(bed);
     bed_settle(bed);
@@ -209,7 +209,7 @@ static void test_a_mount_without_space_is_read_only_for_this_start(void **state)
     bed_mount(cut);
     assert_true(ftl_is_read_only(cut->ftl));
     bed_check(cut);
-    ftl_health_write(cut->ftl);
+    ftl_health_write(&cut->ftl->space_floor);
     cut->ftl->has_work = true;
     bed_settle(cut);
     assert_int_equal(cut->ftl->health_changes, 0);

@@ -87,7 +87,7 @@ static void step_until_held(struct bed *bed)
 {
     while (bed_step(bed)) {
     }
-    assert_true(ftl_hold_is_waiting(bed->ftl));
+    assert_true(ftl_hold_is_waiting(&bed->ftl->ops_floor));
     assert_true(ftl_is_storage_failing(bed->ftl));
 }
 

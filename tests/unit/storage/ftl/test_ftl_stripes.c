@@ -201,7 +201,7 @@ static void erase_half(struct bed *bed, uint32_t superblock, uint8_t dies)
             nand_array_block(bed->array, 0, die, 0, superblock)->number;
     }
     bed->held_dies = (uint8_t)(~dies & (BIT(DIES) - 1));
-    ftl_due_move_soon(bed->ftl, superblock, FTL_CAUSE_LEVEL);
+    ftl_due_move_soon(&bed->ftl->space_floor, superblock, FTL_CAUSE_LEVEL);
     bed->ftl->has_work = true;
     bed_settle(bed);
     assert_int_equal(find_erased(bed, superblock, before), dies);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "storage/ftl/base/ftl_trace.h"
+#include "storage/ftl/state.h"
 #include "tests/unit/storage/ftl/ftl_faults.h"
 
 #define DAY_US UINT64_C(86400000000)

@@ -497,7 +497,7 @@ static void test_no_step_that_gives_units_up_searches_the_whole_map(
     assert_int_equal(ftl->superblocks[superblock].state, FTL_SUPERBLOCK_CLOSED);
     damage_rows(superblock, 0, ROWS);
     ftl->superblocks[superblock].retries = FTL_STUCK_RETRIES;
-    ftl_due_move_soon(ftl, superblock, FTL_CAUSE_SCRUB);
+    ftl_due_move_soon(&ftl->space_floor, superblock, FTL_CAUSE_SCRUB);
     ftl->has_work = true;
     settle_flash();
     flush_writes();
@@ -519,7 +519,7 @@ static void test_no_step_that_gives_the_checkpoint_up_looks_at_the_whole_map(
     ftl->checkpoint.is_needed = true; /* until the map was looked at */
     do {
         count_from_now();
-        any = ftl_checkpoint_give_up(ftl);
+        any = ftl_checkpoint_give_up(&ftl->background_floor);
         check_count("A look at the map");
         assert_true(any);
         calls++;

@@ -346,7 +346,7 @@ static struct bed *new_with_page_in_first_superblock(void)
         }
     }
     bed_settle(bed);
-    assert_true(ftl_superblock_is_good(bed->ftl, 0));
+    assert_true(ftl_superblock_is_good(&bed->ftl->space_floor, 0));
     return bed;
 }
 
