@@ -97,7 +97,7 @@ enum ftl_failure ftl_failure(const struct ftl *ftl)
     if (ftl->mount.is_other_capacity) {
         return FTL_FAILURE_CAPACITY;
     }
-    return ftl->mount.is_old ? FTL_FAILURE_OLD_LAYOUT : FTL_FAILURE_FLASH;
+    return ftl->mounting.is_old ? FTL_FAILURE_OLD_LAYOUT : FTL_FAILURE_FLASH;
 }
 
 /* Set what FTL_FLASH_GOOD says of all units of a read.  This is not inline, so

@@ -97,11 +97,11 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
           (size_t)ftl_checkpoint_pieces(&ftl->background_floor) / 8 + 1);
     CARVE(&used, checkpoint.data,
           (size_t)ftl_checkpoint_rows(layout) * units * FTL_UNIT_DATA);
-    CARVE(&used, mount.used_planes, planes);
-    CARVE(&used, mount.partial_planes, planes);
+    CARVE(&used, mounting.used_planes, planes);
+    CARVE(&used, mounting.partial_planes, planes);
     CARVE(&used, mount.ignored, (size_t)layout->places / 8 + 1);
-    CARVE(&used, mount.unreadable, (size_t)layout->places / 8 + 1);
-    CARVE(&used, mount.page, (size_t)FTL_UNIT_DATA + FTL_UNIT_META);
+    CARVE(&used, mounting.unreadable, (size_t)layout->places / 8 + 1);
+    CARVE(&used, mounting.page, (size_t)FTL_UNIT_DATA + FTL_UNIT_META);
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
         CARVE(&used, streams[i].die_rows, (size_t)layout->geometry.dies);
     }

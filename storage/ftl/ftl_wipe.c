@@ -51,7 +51,7 @@ static void begin_wipe(struct ftl *ftl)
     ftl->state = FTL_WIPING;
     ftl_keep_forget(&ftl->keep);
     ftl->wipe.row_number =
-        MAX(ftl->next_row_number, ftl->mount.last_row + FTL_ROW_GAP);
+        MAX(ftl->next_row_number, ftl->mounting.last_row + FTL_ROW_GAP);
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         ftl->wear[i]++;
     }

@@ -360,7 +360,7 @@ static void accept_checkpoint(struct ftl_mount_floor *ftl)
     checkpoint->superblock = checkpoint->next;
     checkpoint->next = FTL_NOWHERE;
     ftl->superblocks[checkpoint->superblock].is_known = true;
-    ftl->mount.last_row = checkpoint->row;
+    ftl->mounting.last_row = checkpoint->row;
     ftl->mount.last_normal_row = checkpoint->row;
     ftl->mount.last_data_row = checkpoint->row;
     ftl->mount.checkpoint_row = checkpoint->row;

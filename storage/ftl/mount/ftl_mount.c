@@ -57,18 +57,17 @@ static bool start_dies(struct ftl_mount_floor *ftl, enum ftl_request_kind kind,
                        bool (*send)(struct ftl_mount_floor *,
                                     struct ftl_request *))
 {
-    struct ftl_mount *mount = &ftl->mount;
     bool any = false;
 
-    while (mount->next_die < ftl->layout.geometry.dies) {
+    while (ftl->mounting.next_die < ftl->layout.geometry.dies) {
         struct ftl_request *request = ftl_request_take(&ftl->ops, kind);
 
         if (request == NULL) {
             return any;
         }
-        request->flash.die = (uint16_t)mount->next_die++;
+        request->flash.die = (uint16_t)ftl->mounting.next_die++;
         if (send(ftl, request)) {
-            mount->requests++;
+            ftl->mounting.requests++;
         } else {
             ftl_request_free(&ftl->ops, request);
         }
@@ -86,8 +85,9 @@ static bool step_probe(struct ftl_mount_floor *ftl)
         return true;
     }
     any = start_dies(ftl, FTL_REQUEST_PROBE, ftl_mount_probe_block);
-    if (mount->requests == 0 && mount->next_die == ftl->layout.geometry.dies) {
-        mount->next_die = 0;
+    if (ftl->mounting.requests == 0 &&
+        ftl->mounting.next_die == ftl->layout.geometry.dies) {
+        ftl->mounting.next_die = 0;
         mount->phase =
             ftl_checkpoint_find(ftl) ? FTL_MOUNT_LOAD : FTL_MOUNT_SCAN;
         any = true;
@@ -111,9 +111,9 @@ static bool step_scan(struct ftl_mount_floor *ftl)
     struct ftl_mount *mount = &ftl->mount;
     bool any = start_dies(ftl, FTL_REQUEST_SCAN, ftl_mount_scan_row);
 
-    if (mount->requests == 0) {
+    if (ftl->mounting.requests == 0) {
         mount->phase = FTL_MOUNT_REPAIR;
-        mount->next_row = 0;
+        ftl->mounting.next_row = 0;
         any = true;
     }
     return any;
@@ -200,8 +200,8 @@ static void set_superblocks(struct ftl_mount_floor *ftl)
             continue;
         }
         at->is_erased =
-            at->valid == 0 && !has_planes(ftl, i, ftl->mount.used_planes);
-        at->is_partial = has_planes(ftl, i, ftl->mount.partial_planes);
+            at->valid == 0 && !has_planes(ftl, i, ftl->mounting.used_planes);
+        at->is_partial = has_planes(ftl, i, ftl->mounting.partial_planes);
         if (i == ftl->streams[FTL_STREAM_MOVE].superblock) {
             ftl_superblock_enter(&ftl->space_floor, i, FTL_SUPERBLOCK_OPEN);
         } else if (!at->is_erased) {
@@ -213,12 +213,12 @@ static void set_superblocks(struct ftl_mount_floor *ftl)
         }
         ftl->num_opened += !at->is_erased;
     }
-    ftl->next_row_number = ftl->mount.last_row + FTL_ROW_GAP;
+    ftl->next_row_number = ftl->mounting.last_row + FTL_ROW_GAP;
     ftl_power_mounted(&ftl->background_floor);
     ftl->mount.settle_row = ftl_mount_settle_row(&ftl->space_floor);
     ftl->mount.phase =
         ftl->free_superblocks == 0 ? FTL_MOUNT_DROP : FTL_MOUNT_SETTLE;
-    ftl->mount.has_dropped = ftl->free_superblocks == 0;
+    ftl->mounting.has_dropped = ftl->free_superblocks == 0;
 }
 
 /*
@@ -227,9 +227,9 @@ static void set_superblocks(struct ftl_mount_floor *ftl)
  * With slc they hold 560 TB, so an slc array of more than 11 GiB reaches this
  * number before it is worn out.
  */
-static bool are_rows_too_many(const struct ftl_mount *mount)
+static bool are_rows_too_many(const struct ftl_mounting *mounting)
 {
-    return mount->last_row > FTL_ROW_NUMBER_MAX / 2;
+    return mounting->last_row > FTL_ROW_NUMBER_MAX / 2;
 }
 
 static bool step_pages(struct ftl_mount_floor *ftl)
@@ -237,7 +237,7 @@ static bool step_pages(struct ftl_mount_floor *ftl)
     bool is_done;
     bool any = ftl_mount_pages_step(ftl, &is_done);
 
-    if (is_done && are_rows_too_many(&ftl->mount)) {
+    if (is_done && are_rows_too_many(&ftl->mounting)) {
         ftl->state = FTL_FAILED;
     } else if (is_done) {
         ftl_capacity_decide(&ftl->background_floor);
@@ -265,7 +265,7 @@ static bool has_failed_since(const struct ftl_mount_floor *ftl,
     return (ftl->failed_planes[at] & BIT(plane)) != 0 &&
            probe != FTL_PROBE_ERASED &&
            (probe != FTL_PROBE_LOST ||
-            (ftl->mount.partial_planes[at] & BIT(plane)) != 0);
+            (ftl->mounting.partial_planes[at] & BIT(plane)) != 0);
 }
 
 /*
@@ -337,28 +337,28 @@ static bool begin_drop(struct ftl_mount_floor *ftl)
     if (ftl->mount.phase != FTL_MOUNT_SETTLE) {
         return false;
     }
-    if (ftl->mount.has_dropped) {
+    if (ftl->mounting.has_dropped) {
         bool helps =
-            !ftl->mount.prefers_originals && ftl_mount_has_half_erased(ftl);
+            !ftl->mounting.prefers_originals && ftl_mount_has_half_erased(ftl);
 
-        ftl->mount.prefers_originals |= helps;
+        ftl->mounting.prefers_originals |= helps;
         ftl->mount.is_in_vain |= helps;
         return helps;
     }
     ftl_collect_stop(&ftl->background_floor);
     ftl->mount.phase = FTL_MOUNT_DROP;
-    ftl->mount.has_dropped = true;
+    ftl->mounting.has_dropped = true;
     return true;
 }
 
 static bool step_settle(struct ftl_mount_floor *ftl)
 {
-    bool is_done = ftl->mount.has_settled;
+    bool is_done = ftl->mounting.has_settled;
     bool any = false;
 
     if (!is_done) {
         any = ftl_collect_settle(&ftl->background_floor, &is_done);
-        ftl->mount.has_settled = is_done;
+        ftl->mounting.has_settled = is_done;
     }
     if (is_done) {
         any |= ftl_power_mark_mount(&ftl->background_floor, &is_done);
@@ -440,18 +440,18 @@ void ftl_mount_begin(struct ftl_mount_floor *ftl)
     mount->has_capacity = false;
     mount->phase = FTL_MOUNT_PROBE;
     mount->next_item = 0;
-    mount->next_region = 0;
-    mount->next_die = 0;
-    mount->next_page = 0;
-    mount->last_row = 0;
+    ftl->mounting.next_region = 0;
+    ftl->mounting.next_die = 0;
+    ftl->mounting.next_page = 0;
+    ftl->mounting.last_row = 0;
     mount->last_normal_row = 0;
     mount->last_data_row = 0;
     mount->is_in_vain = false;
     mount->num_dead = ftl->dies.num_dead;
     mount->marker_row = 0;
     mount->needs_marker = false;
-    mount->has_settled = false;
-    mount->has_dropped = false;
+    ftl->mounting.has_settled = false;
+    ftl->mounting.has_dropped = false;
     if (ftl_is_traced(&ftl->base_floor)) {
         ftl_trace_phase(&ftl->base_floor, FTL_ACTIVITY_MOUNT, FTL_MOUNT_PROBE,
                         FTL_NOWHERE);

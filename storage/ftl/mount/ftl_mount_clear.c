@@ -28,18 +28,18 @@ static bool find_region(struct ftl_mount_floor *ftl, uint32_t number,
     const struct region regions[] = {
         {ftl->map, ftl->entries * sizeof(ftl->map[0]), 0xff},
         {ftl->valid, place_bits, 0},
-        {mount->unreadable, place_bits, 0},
+        {ftl->mounting.unreadable, place_bits, 0},
         {mount->row_numbers,
          (size_t)ftl->layout.superblocks * ftl->layout.superblock_rows *
              sizeof(mount->row_numbers[0]),
          0},
-        {mount->used_planes, planes, 0},
-        {mount->partial_planes, planes, 0},
+        {ftl->mounting.used_planes, planes, 0},
+        {ftl->mounting.partial_planes, planes, 0},
         {mount->versions, ftl->entries * sizeof(mount->versions[0]), 0},
         {mount->probes,
          planes * ftl->layout.geometry.planes * sizeof(mount->probes[0]), 0},
         /* Only the first time: the bits are valid until the mount has ended. */
-        {mount->ignored, mount->has_ignored ? 0 : place_bits, 0},
+        {mount->ignored, ftl->mounting.has_ignored ? 0 : place_bits, 0},
     };
 
     if (number >= ARRAY_LEN(regions)) {
@@ -69,13 +69,13 @@ bool ftl_mount_clear(struct ftl_mount_floor *ftl)
     struct ftl_mount *mount = &ftl->mount;
     struct region region;
 
-    while (find_region(ftl, mount->next_region, &region)) {
+    while (find_region(ftl, ftl->mounting.next_region, &region)) {
         if (!clear_region(ftl, &region)) {
             return false;
         }
         mount->next_item = 0;
-        mount->next_region++;
+        ftl->mounting.next_region++;
     }
-    mount->has_ignored = true;
+    ftl->mounting.has_ignored = true;
     return true;
 }

@@ -10,7 +10,7 @@
 #include "storage/ftl/space/ftl_findings.h"
 
 /* Whether a page is the one that the mount reads. */
-static bool is_page_good(const struct ftl_mount *mount,
+static bool is_page_good(const struct ftl_mounting *mounting,
                          const struct ftl_request *request)
 {
     struct ftl_system system;
@@ -18,7 +18,7 @@ static bool is_page_good(const struct ftl_mount *mount,
     return request->units[0].status == FTL_UNIT_GOOD &&
            ftl_system_parse(&system, request->system[0]) &&
            system.kind == FTL_KIND_TRIM &&
-           system.number == mount->next_page - 1;
+           system.number == mounting->next_page - 1;
 }
 
 /* Whether an entry names a page with trims in a row that cannot be torn, so
@@ -66,35 +66,34 @@ bool ftl_mount_page_done(struct ftl_mount_floor *ftl,
                          struct ftl_request *request,
                          enum ftl_flash_status status)
 {
-    struct ftl_mount *mount = &ftl->mount;
 
-    mount->requests--;
+    ftl->mounting.requests--;
     if (status != FTL_FLASH_OK) {
         ftl->state = FTL_FAILED;
         return false;
     }
-    if (!is_page_good(&ftl->mount, request)) {
-        lose_page(ftl, ftl->config.logical_units + mount->next_page - 1);
+    if (!is_page_good(&ftl->mounting, request)) {
+        lose_page(ftl, ftl->config.logical_units + ftl->mounting.next_page - 1);
         return false;
     }
-    ftl_capacity_take_page(&ftl->background_floor, mount->page + FTL_UNIT_DATA);
-    ftl_scrub_take_page(&ftl->scrub, mount->page + FTL_UNIT_DATA);
-    ftl_page_apply(&ftl->pages_floor, mount->next_page - 1, mount->page,
-                   mount->page + FTL_UNIT_DATA);
+    ftl_capacity_take_page(&ftl->background_floor,
+                           ftl->mounting.page + FTL_UNIT_DATA);
+    ftl_scrub_take_page(&ftl->scrub, ftl->mounting.page + FTL_UNIT_DATA);
+    ftl_page_apply(&ftl->pages_floor, ftl->mounting.next_page - 1,
+                   ftl->mounting.page, ftl->mounting.page + FTL_UNIT_DATA);
     return false;
 }
 
 bool ftl_mount_pages_step(struct ftl_mount_floor *ftl, bool *is_done)
 {
-    struct ftl_mount *mount = &ftl->mount;
 
     *is_done = false;
-    if (mount->requests != 0) {
+    if (ftl->mounting.requests != 0) {
         return false;
     }
-    while (mount->next_page < ftl->entries - ftl->config.logical_units) {
+    while (ftl->mounting.next_page < ftl->entries - ftl->config.logical_units) {
         uint32_t place =
-            ftl->map[ftl->config.logical_units + mount->next_page++];
+            ftl->map[ftl->config.logical_units + ftl->mounting.next_page++];
 
         if (place != FTL_NOWHERE) {
             struct ftl_request *request =
@@ -103,12 +102,12 @@ bool ftl_mount_pages_step(struct ftl_mount_floor *ftl, bool *is_done)
             ASSERT(request != NULL);
             ftl_request_add(&ftl->layout, request, place,
                             &(struct ftl_flash_unit){
-                                .data = mount->page,
-                                .meta = mount->page + FTL_UNIT_DATA,
+                                .data = ftl->mounting.page,
+                                .meta = ftl->mounting.page + FTL_UNIT_DATA,
                                 .system = request->system[0],
                                 .length = FTL_UNIT_DATA,
                             });
-            mount->requests++;
+            ftl->mounting.requests++;
             ftl_request_send(&ftl->ops, request);
             return true;
         }

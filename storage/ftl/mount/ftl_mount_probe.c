@@ -86,6 +86,6 @@ bool ftl_mount_probe_done(struct ftl_mount_floor *ftl,
     if (ftl->state == FTL_MOUNTING && ftl_mount_probe_block(ftl, request)) {
         return true;
     }
-    ftl->mount.requests--;
+    ftl->mounting.requests--;
     return false;
 }

@@ -29,9 +29,9 @@
 
 #include <string.h>
 
-static bool is_unreadable(const struct ftl_mount *mount, uint32_t place)
+static bool is_unreadable(const struct ftl_mounting *mounting, uint32_t place)
 {
-    return (mount->unreadable[place / 8] & BIT(place % 8)) != 0;
+    return (mounting->unreadable[place / 8] & BIT(place % 8)) != 0;
 }
 
 /* Whether enough other units of a place's stripe can be read.  Those in planes
@@ -48,7 +48,8 @@ static bool is_worthwhile(const struct ftl_mount_floor *ftl, uint32_t place)
     for (uint32_t other = row - row % dies; other < row - row % dies + dies;
          other++) {
         if (other != row &&
-            is_unreadable(&ftl->mount, other * ftl->layout.row_units + index) &&
+            is_unreadable(&ftl->mounting,
+                          other * ftl->layout.row_units + index) &&
             (ftl_good_planes(&ftl->space_floor, block, other % dies) & plane) !=
                 0) {
             unreadable++;
@@ -64,7 +65,7 @@ static bool repair_row(struct ftl_mount_floor *ftl, uint32_t row)
     struct ftl_request *request = NULL;
 
     for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
-        if (!is_unreadable(&ftl->mount, first + i)) {
+        if (!is_unreadable(&ftl->mounting, first + i)) {
             continue;
         }
         if (!is_worthwhile(ftl, first + i)) {
@@ -84,7 +85,7 @@ static bool repair_row(struct ftl_mount_floor *ftl, uint32_t row)
     if (request == NULL) {
         return false;
     }
-    ftl->mount.requests++;
+    ftl->mounting.requests++;
     ftl_request_send(&ftl->ops, request);
     return true;
 }
@@ -93,7 +94,7 @@ bool ftl_mount_repair_done(struct ftl_mount_floor *ftl,
                            struct ftl_request *request,
                            enum ftl_flash_status status)
 {
-    ftl->mount.requests--;
+    ftl->mounting.requests--;
     if (status != FTL_FLASH_OK) {
         ftl->state = FTL_FAILED;
         return false;
@@ -107,7 +108,7 @@ bool ftl_mount_repair_done(struct ftl_mount_floor *ftl,
                          ftl_layout_index(&ftl->layout, &request->units[i]);
 
         if (ftl_mount_note_unit(ftl, request, i)) {
-            ftl->mount.unreadable[place / 8] &= (uint8_t)~BIT(place % 8);
+            ftl->mounting.unreadable[place / 8] &= (uint8_t)~BIT(place % 8);
         } else {
             ftl->mount.has_unrebuilt = true;
         }
@@ -124,7 +125,7 @@ static void resolve_entry(struct ftl_mount_floor *ftl, uint32_t number)
     uint32_t place = ftl_entry_place(ftl->map[number]);
     uint32_t row = ftl_place_row(&ftl->layout, place);
 
-    if (is_unreadable(&ftl->mount, place) &&
+    if (is_unreadable(&ftl->mounting, place) &&
         ftl->mount.row_numbers[row] <= ftl->mount.checkpoint_row) {
         return; /* The superblock was not programmed again. */
     }
@@ -159,18 +160,18 @@ bool ftl_mount_repair_step(struct ftl_mount_floor *ftl, bool *is_done)
 
     *is_done = false;
     if (!ftl->layout.has_parity) {
-        mount->next_row = rows;
+        ftl->mounting.next_row = rows;
     }
-    while (mount->next_row < rows) {
+    while (ftl->mounting.next_row < rows) {
         if (ftl->ops.free_requests.count == 0) {
             return any;
         }
         if (!ftl_mount_take(&ftl->mount, ftl->layout.row_units)) {
             return true;
         }
-        any |= repair_row(ftl, mount->next_row++);
+        any |= repair_row(ftl, ftl->mounting.next_row++);
     }
-    if (mount->requests != 0) {
+    if (ftl->mounting.requests != 0) {
         return any;
     }
     *is_done = resolve_entries(ftl);

@@ -31,7 +31,8 @@ static bool is_left_out(struct ftl_mount_floor *ftl, uint32_t superblock,
     if (!ftl_mount_is_block_erased(&ftl->space_floor, superblock, die)) {
         return false;
     }
-    ftl->mount.partial_planes[superblock * ftl->layout.geometry.dies + die] |=
+    ftl->mounting
+        .partial_planes[superblock * ftl->layout.geometry.dies + die] |=
         ftl_mount_planes(&ftl->space_floor, superblock, die);
     return true;
 }
@@ -138,12 +139,12 @@ static bool is_doubtful(const struct ftl_mount_floor *ftl, uint32_t place)
     ftl_layout_row(&ftl->layout, row, &op);
     ftl_layout_unit(&ftl->layout, place % ftl->layout.row_units, &unit);
     block = (uint32_t)op.block * ftl->layout.geometry.dies + op.die;
-    return (ftl->mount.unreadable[place / 8] & BIT(place % 8)) != 0 ||
+    return (ftl->mounting.unreadable[place / 8] & BIT(place % 8)) != 0 ||
            ftl->dies.is_dead[op.die] ||
            ftl->mount
                    .probes[block * ftl->layout.geometry.planes + unit.plane] ==
                FTL_PROBE_LOST ||
-           (!ftl->mount.prefers_originals &&
+           (!ftl->mounting.prefers_originals &&
             is_half_erased(ftl, op.block, unit.plane));
 }
 
@@ -304,7 +305,7 @@ bool ftl_mount_note_unit(struct ftl_mount_floor *ftl,
         system.row != mount->row_numbers[request->row]) {
         return false;
     }
-    mount->last_row = MAX(mount->last_row, system.row);
+    ftl->mounting.last_row = MAX(ftl->mounting.last_row, system.row);
     if (!system.is_of_mount) {
         mount->last_normal_row = MAX(mount->last_normal_row, system.row);
         superblock->has_normal_row = true;
@@ -351,8 +352,8 @@ static void note_planes(struct ftl_mount_floor *ftl,
         (uint32_t)flash->block * ftl->layout.geometry.dies + flash->die;
     bool is_lost = ftl->mount.row_numbers[request->row] == 0 && parity == 0;
 
-    ftl->mount.used_planes[at] |= flash->planes & (uint8_t)~erased;
-    ftl->mount.partial_planes[at] |= is_lost ? flash->planes : erased;
+    ftl->mounting.used_planes[at] |= flash->planes & (uint8_t)~erased;
+    ftl->mounting.partial_planes[at] |= is_lost ? flash->planes : erased;
 }
 
 /* Whether firmware without parity has written a unit. */
@@ -377,14 +378,14 @@ static void scan_unit(struct ftl_mount_floor *ftl,
     bool is_ignored = (ftl->mount.ignored[place / 8] & BIT(place % 8)) != 0;
     bool is_noted;
 
-    ftl->mount.is_old |= is_old(request, index);
+    ftl->mounting.is_old |= is_old(request, index);
     ftl->superblocks[request->flash.block].is_spoilt |=
         status == FTL_UNIT_GOOD && ftl_system_is_spoilt(request->system[index]);
     is_noted = ftl_mount_note_unit(ftl, request, index);
     if (status == FTL_UNIT_UNCORRECTABLE ||
         (status == FTL_UNIT_GOOD && is_of_dead_die && !is_noted &&
          !is_ignored)) {
-        ftl->mount.unreadable[place / 8] |= (uint8_t)BIT(place % 8);
+        ftl->mounting.unreadable[place / 8] |= (uint8_t)BIT(place % 8);
         ftl->mount.has_unrebuilt |= is_of_dead_die;
     }
 }
@@ -406,7 +407,7 @@ bool ftl_mount_scan_done(struct ftl_mount_floor *ftl,
 
     if (status != FTL_FLASH_OK) {
         ftl->state = FTL_FAILED;
-        ftl->mount.requests--;
+        ftl->mounting.requests--;
         return false;
     }
     ftl->mount.row_numbers[request->row] =
@@ -420,7 +421,7 @@ bool ftl_mount_scan_done(struct ftl_mount_floor *ftl,
         scan_unit(ftl, request, i);
     }
     note_planes(ftl, request, erased, parity);
-    if (ftl->mount.is_old) {
+    if (ftl->mounting.is_old) {
         ftl->state = FTL_FAILED;
     }
     if (erased == flash->planes) {
@@ -431,6 +432,6 @@ bool ftl_mount_scan_done(struct ftl_mount_floor *ftl,
     if (ftl->state == FTL_MOUNTING && ftl_mount_scan_row(ftl, request)) {
         return true;
     }
-    ftl->mount.requests--;
+    ftl->mounting.requests--;
     return false;
 }

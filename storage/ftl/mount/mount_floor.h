@@ -4,12 +4,14 @@
 #define ESSD_FTL_MOUNT_FLOOR_H
 
 #include "storage/ftl/background/background_floor.h"
+#include "storage/ftl/mount/ftl_mounting.h"
 
 struct ftl_mount_floor {
     union {
         struct ftl_background_floor background_floor;
         struct ftl_background_floor;
     };
+    struct ftl_mounting mounting;
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a mount is doing, and what it has found. */
+/* What floors below the mount ask and note of it. */
 #ifndef ESSD_FTL_MOUNT_FOUND_H
 #define ESSD_FTL_MOUNT_FOUND_H
 
@@ -30,49 +30,33 @@ enum {
 };
 
 struct ftl_mount {
-    uint8_t phase;        /* enum ftl_mount_phase */
-    uint32_t turn_left;   /* of the FTL_TURN_ITEMS of this step */
-    uint32_t next_item;   /* of a loop that takes several steps */
-    uint32_t next_region; /* PROBE: of memory, to be cleared before */
-    bool has_ignored;     /* `ignored` is valid */
-    uint32_t next_die;    /* whose scan has not begun */
-    uint32_t next_page;
-    uint32_t requests; /* in progress */
-    bool is_old;       /* units of a layout that is not supported were found */
+    uint8_t phase;          /* enum ftl_mount_phase */
+    uint32_t turn_left;     /* of the FTL_TURN_ITEMS of this step */
+    uint32_t next_item;     /* of a loop that takes several steps */
     bool is_other_capacity; /* the flash has another capacity than configured */
-    bool is_in_vain;   /* a unit that was found cannot be read: begin again */
-    uint32_t num_dead; /* dies that were dead when this pass began */
-    uint8_t *ignored;  /* one bit for each place: it could not be read */
-    uint8_t
-        *unreadable;   /* one bit for each place: the scan could not read it */
-    uint32_t next_row; /* REPAIR: over all superblocks */
-    uint32_t capacity; /* the capacity that the flash says, in logical units;
-                        * 0: it is the configured one */
-    bool has_capacity; /* a page says what the capacity is */
+    bool is_in_vain;     /* a unit that was found cannot be read: begin again */
+    uint32_t num_dead;   /* dies that were dead when this pass began */
+    uint8_t *ignored;    /* one bit for each place: it could not be read */
+    uint32_t capacity;   /* the capacity that the flash says, in logical units;
+                          * 0: it is the configured one */
+    bool has_capacity;   /* a page says what the capacity is */
     bool has_lost_pages; /* pages that the checkpoint named cannot be read */
     bool has_unrebuilt;  /* some unit of a stripe could not be rebuilt */
     uint64_t *probes;    /* of each plane of each block */
-    uint64_t last_row;   /* the largest row number that was found */
-    uint64_t last_normal_row; /* the same, without rows of mounts */
+    /* The largest row number that was found, without rows of mounts. */
+    uint64_t last_normal_row;
     uint64_t last_data_row;  /* the same, of rows that hold more than padding */
     uint64_t checkpoint_row; /* number of the checkpoint, or 0 */
     uint64_t marker_row;     /* number of the newest marker, or 0 */
     uint32_t marker_start;   /* the start that this marker is of */
     bool needs_marker;       /* another marker is to be programmed */
-    bool has_settled;        /* SETTLE: all copies are on flash */
-    bool has_dropped;        /* the phase DROP has begun */
     bool has_doubted; /* of two copies that the scan has compared, one or both
                        * may be half erased, or cannot be read */
-    bool prefers_originals; /* to half erased superblocks' copies, for space */
-    uint8_t copied_again;   /* how often it has begun again because of failed
-                             * rows beside its copies */
-    uint64_t settle_row;    /* SETTLE: rows with larger numbers may be torn */
-    uint64_t *versions;     /* of each entry of the map, and attempts */
-    uint64_t *row_numbers;  /* of each row */
-    /* Of each block, a byte for each die with a bit for each plane. */
-    uint8_t *used_planes;    /* something in them is not erased */
-    uint8_t *partial_planes; /* some of their rows are erased or lost */
-    uint8_t *page;           /* data and metadata of a trim page */
+    uint8_t copied_again;  /* how often it has begun again because of failed
+                            * rows beside its copies */
+    uint64_t settle_row;   /* SETTLE: rows with larger numbers may be torn */
+    uint64_t *versions;    /* of each entry of the map, and attempts */
+    uint64_t *row_numbers; /* of each row */
 };
 
 #endif
