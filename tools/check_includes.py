@@ -123,15 +123,17 @@ MAY_INCLUDE = {
     "firmware/services": ["lib", "firmware/hal", "firmware/text",
                           "firmware/net/drive_net.h", "net/stack",
                           "nvmeof/target/target.h"],
+    # The sequence of a power failure.
+    "firmware/power": ["lib", "firmware/hal"],
     # What the drive says of connections and of errors of its hardware.
     "firmware/report": ["lib", "firmware/hal", "firmware/text",
                         "firmware/drivers/flash.h",
                         "firmware/medium/nand_seam.h",
                         "firmware/store/hw_error_log.h",
                         "firmware/telemetry/telemetry.h",
-                        "firmware/usage/hw_log.h", "net/wire",
-                        "nvmeof/auth/auth_wire.h", "nvmeof/target/target.h",
-                        "nvmeof/wire"],
+                        "firmware/usage/hw_log.h", "hw-model/regs/rnic.h",
+                        "net/wire", "nvmeof/auth/auth_wire.h",
+                        "nvmeof/target/target.h", "nvmeof/wire"],
     # Management requests are about every part of the drive, but not about the
     # whole of it.
     "firmware/requests": ["lib", "firmware", "hw-model/regs", "net", "nvmeof",

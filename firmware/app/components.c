@@ -150,7 +150,9 @@ static bool take_media_irq(void *ctx, uint32_t irqs)
 
 static enum loop_work step_power(void *ctx, struct loop_step *step)
 {
-    return drive_check_power(ctx, step->now_us) ? LOOP_EVENT : LOOP_IDLE;
+    struct drive *drive = ctx;
+
+    return power_check(&drive->power, step->now_us) ? LOOP_EVENT : LOOP_IDLE;
 }
 
 static bool take_power_irq(void *ctx, uint32_t irqs)

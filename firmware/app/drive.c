@@ -159,8 +159,6 @@ static enum init_result nand_start(struct drive *drive,
                        drive_memory_trap_word(config)},
         .ecc_regs = config->ecc.regs,
         .find_lost_words = drive_memory_look,
-        .transfer_failed = transfer_errors_note_nand,
-        .rule_broken = nand_rules_note,
         .ctx = drive,
     };
     enum init_result result;
@@ -470,7 +468,7 @@ static struct init_report net_start(struct drive *drive,
         .rnic_regs = config->rnic_regs,
         .lag_regs = config->lag_regs,
         .initiator_depth = RDMA_MAX_RD_ATOMIC,
-        .parity_error = transfer_errors_note_rnic,
+        .parity_error = drive_report_rnic_transfer,
         .parity_ctx = drive,
         .trace = mgmt_trace(&drive->mgmt),
     };
@@ -619,9 +617,11 @@ struct init_report drive_init(struct drive *drive,
     drive->log = config->log;
     drive->now_us = now_us;
     drive->transports = (struct nvmf_bindings){0};
-    drive->power_is_failing = config->power.is_failing;
-    drive->power_saved = config->power.saved;
-    drive->power_ctx = config->power.ctx;
+    drive->transfer_errors =
+        (struct transfer_errors){.log = config->log, .hw_log = &drive->hw_log};
+    drive->nand_rules =
+        (struct nand_rules){.log = config->log, .hw_log = &drive->hw_log};
+    drive_start_power(drive, config);
     mgmt_start(drive, config);
     settings_start(drive, config);
     usage_keeper_init(&drive->keeper, &config->usage, now_us);

@@ -23,15 +23,16 @@
 #include "firmware/memory/memory_check.h"
 #include "firmware/medium/nand_health.h"
 #include "firmware/medium/nand_medium.h"
-#include "firmware/app/nand_rules.h"
+#include "firmware/report/nand_rules.h"
 #include "firmware/app/operations.h"
 #include "firmware/app/peripherals.h"
 #include "firmware/services/services.h"
 #include "firmware/app/stages.h"
 #include "firmware/app/tcp_services.h"
+#include "firmware/power/power.h"
 #include "firmware/requests/parts.h"
 #include "firmware/telemetry/telemetry.h"
-#include "firmware/app/transfer_errors.h"
+#include "firmware/report/transfer_errors.h"
 #include "firmware/vendor/vendor_feature.h"
 #include "firmware/settings/settings.h"
 #include "firmware/usage/event_keeper.h"
@@ -141,10 +142,7 @@ struct drive_medium {
 /* Treat as opaque. */
 struct drive {
     struct log *log;
-    bool (*power_is_failing)(void *ctx); /* as in struct drive_config */
-    void (*power_saved)(void *ctx);
-    void *power_ctx;
-    bool has_power_failed;
+    struct power power;
     uint64_t now_us;      /* time of the main loop's current turn */
     uint64_t left_out_us; /* time that the main loop does not count */
     struct transfer_errors transfer_errors;

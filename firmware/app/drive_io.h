@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the medium tells the drive, and the drive the medium. */
+/* What medium, power supply and RNIC tell the drive, and the drive them. */
 #ifndef ESSD_APP_DRIVE_IO_H
 #define ESSD_APP_DRIVE_IO_H
 
@@ -12,9 +12,12 @@ void drive_forget_nand_failure(struct drive *drive);
  * context is the drive: nand_medium_config.ctx. */
 void drive_take_nand_reports(struct nand_medium_config *config);
 
-/** If the power fails, begin to save the write buffer.
- * @return true in the one call that begins it */
-bool drive_check_power(struct drive *drive, uint64_t now_us);
+/** Data of a connection had a parity error between RNIC and DRAM.  The function
+ * for drive_net_config.parity_error. */
+void drive_report_rnic_transfer(void *drive, uint32_t qpn, bool is_to_dram);
+
+/** Watch the power from now on. */
+void drive_start_power(struct drive *drive, const struct drive_config *config);
 
 /** Tell the target of the NAND flash's wear and spare blocks when they have
  * changed. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the flash and the power supply report to the drive. */
 #include "firmware/app/drive_io.h"
+#include "hw-model/regs/rnic.h"
+#include "lib/regfields.h"
 #include "nvmeof/wire/log.h"
 
 void drive_update_reliability(struct drive *drive)
@@ -80,33 +82,68 @@ static void report_capacitors(void *ctx)
     nvmf_target_set_health(drive->target, &health);
 }
 
-static void report_power_saved(void *ctx)
+static void report_transfer(void *ctx, const struct ftl_flash_op *op)
 {
     struct drive *drive = ctx;
 
-    log_flush(drive->log);
-    drive->power_saved(drive->power_ctx);
+    transfer_errors_note_nand(&drive->transfer_errors, op,
+                              drive->nand.seam.transfer_errors, drive->now_us);
 }
 
-bool drive_check_power(struct drive *drive, uint64_t now_us)
+static void report_rule(void *ctx, const struct ftl_flash_op *op, uint8_t rule)
 {
-    if (drive->power_is_failing == NULL || drive->has_power_failed ||
-        !drive->power_is_failing(drive->power_ctx)) {
-        return false;
-    }
-    drive->has_power_failed = true;
-    log_line(drive->log,
-             "power: the power has failed; the drive saves its write buffer");
+    struct drive *drive = ctx;
+
+    nand_rules_note(&drive->nand_rules, &drive->nand.seam, op, rule,
+                    drive->now_us);
+}
+
+void drive_report_rnic_transfer(void *ctx, uint32_t qpn, bool is_to_dram)
+{
+    struct drive *drive = ctx;
+
+    transfer_errors_note_rnic(&drive->transfer_errors, qpn, is_to_dram,
+                              (uint32_t)rnic_counter_read(
+                                  &drive->net.verbs, RNIC_COUNT_PARITY_ERRORS),
+                              drive->now_us);
+}
+
+/* ---- Power. */
+
+static void save_buffer(void *ctx, uint64_t now_us)
+{
+    struct drive *drive = ctx;
+
     if (drive->nand.ftl != NULL) {
         nand_medium_power_fails(&drive->nand, now_us);
     }
-    return true;
+}
+
+void drive_start_power(struct drive *drive, const struct drive_config *config)
+{
+    const struct power_config power = {
+        .log = config->log,
+        .is_failing = config->power.is_failing,
+        .saved = config->power.saved,
+        .ctx = config->power.ctx,
+        .save = save_buffer,
+        .save_ctx = drive,
+    };
+
+    power_init(&drive->power, &power);
 }
 
 static void check_power(void *ctx, uint64_t now_us)
 {
-    (void)drive_check_power(ctx, now_us);
+    (void)power_check(&((struct drive *)ctx)->power, now_us);
 }
+
+static void report_power_saved(void *ctx)
+{
+    power_end(&((struct drive *)ctx)->power);
+}
+
+/* ---- Wear. */
 
 void drive_report_nand_health(struct drive *drive, struct loop_step *step)
 {
@@ -125,6 +162,8 @@ void drive_report_nand_health(struct drive *drive, struct loop_step *step)
 void drive_take_nand_reports(struct nand_medium_config *config)
 {
     config->op_failed = report_nand_op;
+    config->transfer_failed = report_transfer;
+    config->rule_broken = report_rule;
     config->die_failed = report_nand_die;
     config->failed = report_nand_failure;
     config->buffer_lost = report_nand_failure;

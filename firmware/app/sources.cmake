@@ -10,14 +10,12 @@ set(SOURCES
     firmware_update.c
     keepers.c
     nand_reports.c
-    nand_rules.c
     operations.c
     peripherals.c
     stage_relay.c
     stages.c
     tcp_services.c
     tls_keys.c
-    transfer_errors.c
     vendor_logs.c
 )
 set(RV64_SOURCES

@@ -2,4 +2,6 @@
 set(SOURCES
     connect_log.c
     hw_errors.c
+    nand_rules.c
+    transfer_errors.c
 )

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/nand_rules.h"
+#include "firmware/report/nand_rules.h"
 
-#include "firmware/app/drive.h"
+#include "firmware/report/hw_errors.h"
 
 enum { QUIET_US = 60000000 /* between two lines on the console */ };
 
@@ -25,24 +25,24 @@ static const char *rule_text(uint8_t rule)
                                                 : "the rule is unknown";
 }
 
-void nand_rules_note(void *ctx, const struct ftl_flash_op *op, uint8_t rule)
+void nand_rules_note(struct nand_rules *rules, const struct nand_seam *seam,
+                     const struct ftl_flash_op *op, uint8_t rule,
+                     uint64_t now_us)
 {
-    struct drive *drive = ctx;
-    const struct nand_seam *seam = &drive->nand.seam;
     const struct hw_error error = {
         .kind = HW_ERROR_NAND_RULE,
-        .time_us = drive->now_us,
+        .time_us = now_us,
         .address = hw_error_place(op),
         .info =
             (uint64_t)seam->rules_broken << 32 | (uint64_t)op->kind << 8 | rule,
     };
 
-    hw_log_note(&drive->hw_log, &error, drive->now_us);
-    if (drive->now_us < drive->nand_rules.quiet_us) {
+    hw_log_note(rules->hw_log, &error, now_us);
+    if (now_us < rules->quiet_us) {
         return;
     }
-    drive->nand_rules.quiet_us = drive->now_us + QUIET_US;
-    log_line(drive->log,
+    rules->quiet_us = now_us + QUIET_US;
+    log_line(rules->log,
              "nand: bug in this firmware: the flash refused a %s of channel "
              "%u, die %u, block %u, wordline %u: %s (rule %u); %u such errors "
              "since the start; please report this",

@@ -7,19 +7,22 @@
  * Reference: docs/hardware/nand.md, section 1; docs/hardware/flash.md,
  * "Hardware errors"
  */
-#ifndef ESSD_APP_NAND_RULES_H
-#define ESSD_APP_NAND_RULES_H
+#ifndef ESSD_REPORT_NAND_RULES_H
+#define ESSD_REPORT_NAND_RULES_H
 
-#include <stdint.h>
-
-#include "storage/ftl/ftl_flash.h"
+#include "firmware/hal/log.h"
+#include "firmware/medium/nand_seam.h"
+#include "firmware/usage/hw_log.h"
 
 struct nand_rules {
+    struct log *log;
+    struct hw_log *hw_log;
     uint64_t quiet_us; /* until then, the console shows no such error */
 };
 
-/** Report that an operation broke this rule.  The function for
- * nand_medium_config.rule_broken. */
-void nand_rules_note(void *drive, const struct ftl_flash_op *op, uint8_t rule);
+/** Report that an operation broke this rule.  `seam` has counted it. */
+void nand_rules_note(struct nand_rules *rules, const struct nand_seam *seam,
+                     const struct ftl_flash_op *op, uint8_t rule,
+                     uint64_t now_us);
 
 #endif

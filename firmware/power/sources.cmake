@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    power.c
+)
