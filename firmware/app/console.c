@@ -6,10 +6,16 @@
 #include "firmware/console/console_ana.h"
 #include "firmware/console/console_config.h"
 #include "firmware/console/console_hosts.h"
-#include "firmware/text/ip_text.h"
+#include "firmware/echo/echo.h"
+#include "firmware/net/drive_net.h"
 #include "firmware/net/lag_text.h"
-#include "firmware/text/neighbour_text.h"
+#include "firmware/requests/parts.h"
 #include "firmware/requests/pools_text.h"
+#include "firmware/services/services.h"
+#include "firmware/settings/settings.h"
+#include "firmware/telemetry/telemetry.h"
+#include "firmware/text/ip_text.h"
+#include "firmware/text/neighbour_text.h"
 #include "hw-model/regs/port_names.h"
 
 enum {
@@ -90,25 +96,25 @@ static void say_result(struct console *console, enum settings_result result)
 
 static void run_port(struct console *console, char **words, unsigned int count)
 {
-    struct drive *drive = console->drive;
+    const struct request_parts *parts = console->parts;
     uint8_t only = NET_PORTS;
 
     if (count == 2 && !parse_port(console, words[1], &only)) {
         return;
     }
     for (uint8_t i = 0; i < NET_PORTS; i++) {
-        const struct config_port *port = &drive->settings.in_force.port[i];
+        const struct config_port *port = &parts->settings->in_force.port[i];
         struct port_link link;
 
         if (only != NET_PORTS && only != i) {
             continue;
         }
-        drive_net_link(&drive->net, i, &link);
+        drive_net_link(parts->net, i, &link);
         say(console, "port %u: %s%s%s, %u Gb/s, FEC %s (saved: %s)", i,
             link.is_up ? "up" : "down", link.is_up ? "" : ": ",
             port_reason_name[link.reason], port->speed_gbps,
             settings_fec_name(port->fec),
-            settings_fec_name(drive->settings.saved.port[i].fec));
+            settings_fec_name(parts->settings->saved.port[i].fec));
     }
 }
 
@@ -123,7 +129,7 @@ static void run_fec(struct console *console, char **words, unsigned int count)
     if (count == 2) {
         say(console, "%s",
             settings_fec_name(
-                console->drive->settings.in_force.port[port].fec));
+                console->parts->settings->in_force.port[port].fec));
         return;
     }
     if (!settings_fec_parse(words[2], &fec)) {
@@ -132,7 +138,7 @@ static void run_fec(struct console *console, char **words, unsigned int count)
         return;
     }
     say_result(console,
-               settings_set_fec(&console->drive->settings, port, fec, true));
+               settings_set_fec(console->parts->settings, port, fec, true));
 }
 
 static void run_speed(struct console *console, char **words, unsigned int count)
@@ -144,7 +150,7 @@ static void run_speed(struct console *console, char **words, unsigned int count)
         say(console, "error: there is no speed %s; choose 10 or 25", words[1]);
         return;
     }
-    say_result(console, settings_set_speed(&console->drive->settings,
+    say_result(console, settings_set_speed(console->parts->settings,
                                            is_10g ? 10 : 25, true));
 }
 
@@ -159,7 +165,7 @@ static void run_counters(struct console *console, char **words,
     }
     for (unsigned int i = 0; i < PORT_COUNTERS; i++) {
         uint64_t value =
-            drive_net_counter(&console->drive->net, port, (enum port_counter)i);
+            drive_net_counter(console->parts->net, port, (enum port_counter)i);
 
         if (value != 0) {
             say(console, "%-28s %lu", port_counter_name[i],
@@ -171,18 +177,18 @@ static void run_counters(struct console *console, char **words,
 static void run_config(struct console *console, char **words,
                        unsigned int count)
 {
-    console_config(console->log, &console->drive->settings, words, count);
+    console_config(console->log, console->parts->settings, words, count);
 }
 
 static void run_host(struct console *console, char **words, unsigned int count)
 {
-    console_hosts(console->log, &console->drive->hosts, words, count);
+    console_hosts(console->log, console->parts->hosts, words, count);
 }
 
 static void run_ana(struct console *console, char **words, unsigned int count)
 {
-    console_ana(console->log, console->drive->target, words, count,
-                console->drive->now_us);
+    console_ana(console->log, console->parts->target, words, count,
+                *console->parts->now_us);
 }
 
 static void run_addresses(struct console *console, char **words,
@@ -197,7 +203,7 @@ static void run_addresses(struct console *console, char **words,
         [ADDRESS_READY] = "in use",
         [ADDRESS_DUPLICATE] = "another station has it",
     };
-    const struct net_stack *stack = &console->drive->net.stack;
+    const struct net_stack *stack = &console->parts->net->stack;
 
     (void)words;
     (void)count;
@@ -215,7 +221,7 @@ static void run_addresses(struct console *console, char **words,
 static void run_neighbours(struct console *console, char **words,
                            unsigned int count)
 {
-    const struct services *services = &console->drive->services;
+    const struct services *services = console->parts->services;
     uint8_t only = NET_PORTS;
 
     if (count == 2 && !parse_port(console, words[1], &only)) {
@@ -231,7 +237,7 @@ static void run_neighbours(struct console *console, char **words,
 
 static void say_echo(struct console *console)
 {
-    const struct echo *echo = &console->drive->echo;
+    const struct echo *echo = console->parts->echo;
     const struct {
         const char *name;
         uint64_t value;
@@ -267,7 +273,7 @@ static void run_echo(struct console *console, char **words, unsigned int count)
         say(console, "error: echo takes on or off, not %s", words[1]);
         return;
     }
-    if (!echo_switch(&console->drive->echo, is_on)) {
+    if (!echo_switch(console->parts->echo, is_on)) {
         say(console, "error: the connection manager has no listener left");
         return;
     }
@@ -279,7 +285,7 @@ static void run_shutdown(struct console *console, char **words,
 {
     (void)words;
     (void)count;
-    drive_stop(console->drive);
+    console->parts->stop(console->parts->ctx);
     say(console, "ok: the drive can be switched off now");
 }
 
@@ -287,19 +293,19 @@ static void run_lag(struct console *console, char **words, unsigned int count)
 {
     (void)words;
     (void)count;
-    lag_text(console->log, &console->drive->net.lag);
+    lag_text(console->log, &console->parts->net->lag);
 }
 
 static void run_pools(struct console *console, char **words, unsigned int count)
 {
     (void)words;
     (void)count;
-    pools_text(&console->drive->parts);
+    pools_text(console->parts);
 }
 
 static void run_crash(struct console *console, char **words, unsigned int count)
 {
-    struct telemetry *telemetry = &console->drive->telemetry;
+    struct telemetry *telemetry = console->parts->telemetry;
     enum crash_cause cause;
 
     if (count == 2 && telemetry->crashes.provoke != NULL) {
@@ -318,14 +324,14 @@ static void run_crash(struct console *console, char **words, unsigned int count)
 
 static void run_i2c(struct console *console, char **words, unsigned int count)
 {
-    console_i2c(&console->i2c, console->log, console->drive->peripherals.bus,
-                words, count);
+    console_i2c(&console->i2c, console->log, console->parts->buses, words,
+                count);
 }
 
 static void run_phy(struct console *console, char **words, unsigned int count)
 {
-    console_phy(&console->phy, console->log, console->drive->peripherals.bus,
-                words, count);
+    console_phy(&console->phy, console->log, console->parts->buses, words,
+                count);
 }
 
 static void run_help(struct console *console, char **words, unsigned int count);
@@ -489,9 +495,10 @@ bool console_step(struct console *console, uint64_t now_us, uint32_t budget)
     return true; /* the next turn continues */
 }
 
-void console_init(struct console *console, struct uart *uart, struct log *log,
-                  struct drive *drive)
+void console_init(struct console *console, struct uart *uart,
+                  const struct request_parts *parts)
 {
-    *console = (struct console){.uart = uart, .log = log, .drive = drive};
+    *console =
+        (struct console){.uart = uart, .log = parts->log, .parts = parts};
     uart_irq_enable(uart);
 }

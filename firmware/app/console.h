@@ -14,15 +14,16 @@
 
 #include "firmware/console/console_i2c.h"
 #include "firmware/console/console_phy.h"
-#include "firmware/app/drive.h"
 #include "firmware/drivers/uart.h"
 
 enum { CONSOLE_LINE_MAX = 360 }; /* characters */
 
+struct request_parts;
+
 struct console {
     struct uart *uart;
     struct log *log;
-    struct drive *drive;
+    const struct request_parts *parts;
     uint64_t poll_us; /* the UART is polled again at this time */
     uint32_t len;
     bool is_too_long;
@@ -33,9 +34,11 @@ struct console {
     char line[CONSOLE_LINE_MAX + 1];
 };
 
-/** Initialise the console and enable the UART's receive interrupt. */
-void console_init(struct console *console, struct uart *uart, struct log *log,
-                  struct drive *drive);
+/** Initialise the console and enable the UART's receive interrupt.
+ * @param parts  of the drive that the commands are about; it outlives the
+ * console */
+void console_init(struct console *console, struct uart *uart,
+                  const struct request_parts *parts);
 
 /**
  * Read typed characters and execute complete lines.  The UART is polled every

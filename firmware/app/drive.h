@@ -151,7 +151,7 @@ struct drive {
     struct nand_rules nand_rules;
     struct mgmt mgmt;
     struct mgmt_service mgmt_service;
-    struct request_parts parts; /* for management requests */
+    struct request_parts parts; /* for management requests and the console */
     struct drive_net net;
     struct addresses addresses;
     struct services services;

@@ -36,6 +36,7 @@ void drive_fill_parts(struct drive *drive)
         .media = &drive->media,
         .nand = &drive->nand,
         .nand_health = &drive->nand_health,
+        .buses = drive->peripherals.bus,
         .modules = drive->peripherals.module,
         .sensors = &drive->peripherals.sensors,
         .bmc = &drive->peripherals.bmc.counters,

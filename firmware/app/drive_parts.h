@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where management requests find the parts of the drive. */
+/* Where management requests and the console find the parts of the drive. */
 #ifndef ESSD_APP_DRIVE_PARTS_H
 #define ESSD_APP_DRIVE_PARTS_H
 

@@ -199,7 +199,7 @@ static bool start_drive(void)
     if (mgmt_trace_ring(&drive.mgmt, &ring)) {
         crash_plan_ring(board.crash.region, &ring);
     }
-    console_init(&console, &board.uart, &board.log, &drive);
+    console_init(&console, &board.uart, &drive.parts);
     return true;
 }
 

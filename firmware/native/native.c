@@ -466,7 +466,7 @@ struct native_drive *native_drive_create(
         components_add_log(&drive->loop, &drive->log);
         return drive;
     }
-    console_init(&drive->console, &drive->uart, &drive->log, &drive->drive);
+    console_init(&drive->console, &drive->uart, &drive->drive.parts);
     components_add_drive(&drive->loop, &drive->drive, &drive->console);
     return drive;
 }

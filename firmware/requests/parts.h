@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The parts of the drive that management requests read and change.  Whoever
- * puts the drive together fills in the pointers; a test, only those that its
- * requests use.
+ * The parts of the drive that management requests and the console's commands
+ * read and change.  Whoever puts the drive together fills in the pointers; a
+ * test, only those that its requests use.
  */
 #ifndef ESSD_REQUESTS_PARTS_H
 #define ESSD_REQUESTS_PARTS_H
@@ -17,6 +17,7 @@ struct drive_net;
 struct echo;
 struct host_table;
 struct hw_log;
+struct i2c;
 struct log;
 struct media;
 struct memory_check;
@@ -55,10 +56,11 @@ struct request_parts {
     const struct media *media;       /* not started if there is a NAND array */
     const struct nand_medium *nand;  /* its ftl is NULL if there is no array */
     struct nand_health *nand_health; /* unused without an array */
-    const struct module *modules;    /* one for each port */
+    struct i2c *buses;
+    const struct module *modules; /* one for each port */
     const struct sensors *sensors;
     const struct bmc_counters *bmc;
-    const struct echo *echo;
+    struct echo *echo;
     struct aoe *aoe; /* NULL: AoE is off */
 
     /* The TCP offload engine and its users. */
