@@ -6,7 +6,7 @@
 #ifndef ESSD_APP_COMPONENTS_H
 #define ESSD_APP_COMPONENTS_H
 
-#include "firmware/app/console.h"
+#include "firmware/console/console.h"
 #include "firmware/app/drive.h"
 #include "firmware/loop/loop.h"
 

@@ -2,7 +2,6 @@
 set(SOURCES
     aoe_service.c
     components.c
-    console.c
     drive.c
     drive_memory.c
     drive_parts.c

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    console.c
     console_ana.c
     console_config.c
     console_hosts.c

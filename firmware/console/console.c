@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/console.h"
+#include "firmware/console/console.h"
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
  * Not implemented: history, and editing other than backspace.  A drive that
  * cannot serve hosts has no console.
  */
-#ifndef ESSD_APP_CONSOLE_H
-#define ESSD_APP_CONSOLE_H
+#ifndef ESSD_CONSOLE_CONSOLE_H
+#define ESSD_CONSOLE_CONSOLE_H
 
 #include "firmware/console/console_i2c.h"
 #include "firmware/console/console_phy.h"
