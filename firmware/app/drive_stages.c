@@ -4,10 +4,18 @@
 /* What the drive does by itself uses the medium as the target does. */
 bool drive_stages_start(struct drive *drive, const struct drive_config *config)
 {
+    const struct stages_parts parts = {
+        .rdma = drive->rdma,
+        .verbs = &drive->net.verbs,
+        .target = drive->target,
+        .volume = drive->volume,
+        .nand = &drive->nand,
+    };
+
     if (!config->has_stages || drive->nand.ftl == NULL) {
         return true;
     }
-    drive->stages = stages_make(drive, config->dram);
+    drive->stages = stages_make(&parts, config->dram);
     drive->medium.submit = stages_submit_own;
     drive->medium.ctx = drive->stages;
     return drive->stages != NULL;

@@ -5,8 +5,8 @@
  */
 #include "firmware/app/stages_inside.h"
 
-#include "firmware/app/drive.h"
 #include "nvmeof/rdma/rdma_limits.h"
+#include "nvmeof/rdma/rdma_transport.h"
 #include "nvmeof/target/plain.h"
 
 _Static_assert((int)RDMA_REQUESTS <= (int)STAGE_MESSAGES,
@@ -87,7 +87,7 @@ static inline bool must_wait(struct stages *stages, bool is_plain)
 
 static bool take_done(struct stages *stages)
 {
-    struct nvmf_target *target = stages->drive->target;
+    struct nvmf_target *target = stages->parts.target;
     struct stage_ring *ring = &stages->done;
     uint32_t i = ring->taken, end = i + stage_ring_count(ring);
 
@@ -105,7 +105,7 @@ static bool take_done(struct stages *stages)
 
 static void take_moved(struct stages *stages)
 {
-    struct nvmf_target *target = stages->drive->target;
+    struct nvmf_target *target = stages->parts.target;
     struct stage_ring *ring = &stages->moved;
     uint32_t i = ring->taken;
     uint32_t end = i + MIN(stage_ring_count(ring), (uint32_t)STAGE_BUDGET);
@@ -130,7 +130,7 @@ static void take_moved(struct stages *stages)
 
 static void take_capsules(struct stages *stages, uint32_t count)
 {
-    struct nvmf_target *target = stages->drive->target;
+    struct nvmf_target *target = stages->parts.target;
     struct stage_ring *ring = &stages->capsules;
     uint32_t i = ring->taken, end = i + MIN(count, (uint32_t)STAGE_BUDGET);
 
@@ -255,8 +255,7 @@ static void take_orders(struct stages *stages, const struct nvmf_transport *to)
 
 void stages_take_answers(struct stages *stages)
 {
-    const struct nvmf_transport *to =
-        rdma_transport_direct(stages->drive->rdma);
+    const struct nvmf_transport *to = rdma_transport_direct(stages->parts.rdma);
 
     take_responses(stages, to);
     take_orders(stages, to);

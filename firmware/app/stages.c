@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/stages.h"
 
-#include "firmware/app/drive.h"
 #include "firmware/app/stages_inside.h"
+#include "firmware/drivers/rnic.h"
+#include "firmware/hal/dram.h"
+#include "firmware/loop/loop.h"
+#include "firmware/medium/nand_medium.h"
 #include "firmware/medium/nand_stage.h"
+#include "nvmeof/rdma/rdma_transport.h"
 #include "nvmeof/target/plain.h"
+#include "storage/volume/volume.h"
 
 enum { NO_OP = 0xffff, STAGES_ALIGN = 64 };
 
@@ -86,7 +91,7 @@ bool stages_submit_own(void *ctx, const struct media_io *io)
     struct stages *stages = ctx;
 
     return stages->is_several ? submit_op(stages, io, false)
-                              : nand_medium_submit(&stages->drive->nand, io);
+                              : nand_medium_submit(stages->parts.nand, io);
 }
 
 /* A sanitize operation begins in a turn, so it is no message. */
@@ -99,7 +104,7 @@ bool stages_wipe(void *ctx, struct media_owner *owner)
     if (op == NO_OP) {
         return false;
     }
-    if (!nand_medium_wipe(&stages->drive->nand, &stages->ops[op].owner)) {
+    if (!nand_medium_wipe(stages->parts.nand, &stages->ops[op].owner)) {
         give_op(stages, op);
         return false;
     }
@@ -142,9 +147,8 @@ static bool take_starts(struct stages *stages)
         const struct stage_start *start = &stages->start[i % STAGE_OPS];
         const struct media_io *io = &stages->ops[start->op].io;
 
-        if (!(start->is_targets
-                  ? stages->inner.submit(stages->inner.ctx, io)
-                  : nand_medium_submit(&stages->drive->nand, io))) {
+        if (!(start->is_targets ? stages->inner.submit(stages->inner.ctx, io)
+                                : nand_medium_submit(stages->parts.nand, io))) {
             any = i != ring->taken;
             break;
         }
@@ -159,7 +163,7 @@ static bool take_starts(struct stages *stages)
 static inline bool is_plain_op(const struct stages *stages, uint16_t op)
 {
     return stages->owners[op].is_targets &&
-           nvmf_media_is_plain(stages->drive->target, stages->owners[op].whole);
+           nvmf_media_is_plain(stages->parts.target, stages->owners[op].whole);
 }
 
 static void take_ends(struct stages *stages)
@@ -187,7 +191,7 @@ static void take_ends(struct stages *stages)
 
 /* ---- Stages. */
 
-struct stages *stages_make(struct drive *drive, struct dram *dram)
+struct stages *stages_make(const struct stages_parts *parts, struct dram *dram)
 {
     struct stages *stages = dram_alloc(dram, sizeof(*stages), STAGES_ALIGN);
 
@@ -195,7 +199,7 @@ struct stages *stages_make(struct drive *drive, struct dram *dram)
         return NULL;
     }
     *stages = (struct stages){
-        .drive = drive,
+        .parts = *parts,
         .wants_turn = true,
     };
     stages->relay = stages_relay(stages);
@@ -214,15 +218,15 @@ struct stages *stages_make(struct drive *drive, struct dram *dram)
 /* @return whether there was anything to do */
 static bool run_transport(struct stages *stages, uint64_t now_us)
 {
-    struct drive *drive = stages->drive;
+    const struct stages_parts *parts = &stages->parts;
     bool is_other, any = stages_have_answers(stages);
 
-    rdma_transport_tick(drive->rdma, now_us);
-    any |= verbs_poll_plain(&drive->net.verbs, STAGE_BUDGET, &is_other) != 0;
+    rdma_transport_tick(parts->rdma, now_us);
+    any |= verbs_poll_plain(parts->verbs, STAGE_BUDGET, &is_other) != 0;
     if (any) {
         stages_take_answers(stages);
     }
-    if (is_other || rdma_transport_needs_step(drive->rdma)) {
+    if (is_other || rdma_transport_needs_step(parts->rdma)) {
         stages_request_turn(stages);
     }
     return any;
@@ -240,9 +244,9 @@ static bool run_target(struct stages *stages)
 
 static bool run_medium(struct stages *stages, uint64_t now_us)
 {
-    struct drive *drive = stages->drive;
+    const struct stages_parts *parts = &stages->parts;
     bool any = stage_ring_count(&stages->starts) != 0 ||
-               now_us >= stages->medium_us || nand_stage_has_work(&drive->nand);
+               now_us >= stages->medium_us || nand_stage_has_work(parts->nand);
     bool is_other = false;
 
     if (!any) {
@@ -250,9 +254,9 @@ static bool run_medium(struct stages *stages, uint64_t now_us)
     }
     (void)take_starts(stages);
     stages->medium_us = LOOP_NO_DEADLINE;
-    nand_stage_run(&drive->nand, STAGE_BUDGET, now_us, &stages->medium_us,
+    nand_stage_run(parts->nand, STAGE_BUDGET, now_us, &stages->medium_us,
                    &is_other);
-    if (is_other || volume_has_work(drive->volume)) {
+    if (is_other || volume_has_work(parts->volume)) {
         stages_request_turn(stages);
     }
     return true;
@@ -320,7 +324,7 @@ void stages_give(struct stages *stages, unsigned int hart)
     switch (stage) {
     case STAGE_TRANSPORT:
         stages_show_calls(stages);
-        verbs_flush(&stages->drive->net.verbs);
+        verbs_flush(stages->parts.verbs);
         break;
     case STAGE_TARGET:
         stages_show_answers(stages);
@@ -328,7 +332,7 @@ void stages_give(struct stages *stages, unsigned int hart)
         break;
     case STAGE_MEDIUM:
         stage_ring_show(&stages->ends, STAGE_OPS);
-        nand_kick(&stages->drive->nand.nand);
+        nand_kick(&stages->parts.nand->nand);
         break;
     case STAGES:
         break;
@@ -364,7 +368,7 @@ static void empty_rings(struct stages *stages)
 static void set_apart(struct stages *stages, bool is_apart)
 {
     stages->is_apart = is_apart;
-    rdma_transport_use_relay(stages->drive->rdma, is_apart);
+    rdma_transport_use_relay(stages->parts.rdma, is_apart);
 }
 
 bool stages_begin_turn(struct stages *stages)
@@ -383,8 +387,8 @@ bool stages_begin_turn(struct stages *stages)
 void stages_end_turn(struct stages *stages)
 {
     empty_rings(stages);
-    verbs_flush(&stages->drive->net.verbs);
-    nand_kick(&stages->drive->nand.nand);
+    verbs_flush(stages->parts.verbs);
+    nand_kick(&stages->parts.nand->nand);
     stages->medium_us = 0;
     set_apart(stages, true);
     __atomic_store_n(&stages->wants_turn, false, __ATOMIC_SEQ_CST);
@@ -401,7 +405,7 @@ void stages_use_harts(struct stages *stages, unsigned int harts)
     };
 
     stages->is_several = harts > 1;
-    nvmf_use_media(stages->drive->target,
+    nvmf_use_media(stages->parts.target,
                    stages->is_several ? &seam : &stages->inner);
     set_apart(stages, false);
     stages_request_turn(stages);

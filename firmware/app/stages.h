@@ -37,8 +37,20 @@
 #include "nvmeof/rdma/rdma_relay.h"
 #include "nvmeof/target/target.h"
 
-struct drive;
 struct dram;
+struct nand_medium;
+struct rdma_transport;
+struct verbs;
+struct volume;
+
+/* What the stages consist of. */
+struct stages_parts {
+    struct rdma_transport *rdma;
+    struct verbs *verbs;
+    struct nvmf_target *target;
+    struct volume *volume;
+    struct nand_medium *nand;
+};
 
 enum drive_stage { STAGE_TRANSPORT, STAGE_TARGET, STAGE_MEDIUM, STAGES };
 
@@ -104,7 +116,7 @@ struct stage_op_owner {
 };
 
 struct stages {
-    struct drive *drive;
+    struct stages_parts parts;
     struct rdma_relay relay;
     struct nvmf_media inner; /* the medium's own seam */
     bool is_apart;           /* not in a turn of the main loop: the stages may
@@ -134,7 +146,7 @@ struct stages {
 };
 
 /** Make the stages of a drive with a NAND array. @return NULL: no memory */
-struct stages *stages_make(struct drive *drive, struct dram *dram);
+struct stages *stages_make(const struct stages_parts *parts, struct dram *dram);
 
 /** The medium's seam, which the target uses while there is one hart. */
 void stages_set_media(struct stages *stages, const struct nvmf_media *inner);
