@@ -121,6 +121,10 @@ MAY_INCLUDE = {
     "firmware/services": ["lib", "firmware/hal", "firmware/text",
                           "firmware/net/drive_net.h", "net/stack",
                           "nvmeof/target/target.h"],
+    # A command is served on several harts.
+    "firmware/stages": ["lib", "firmware/drivers", "firmware/hal",
+                        "firmware/loop", "firmware/medium", "nvmeof",
+                        "storage/volume"],
     # The sequence of a power failure.
     "firmware/power": ["lib", "firmware/hal"],
     # What the drive says of connections and of errors of its hardware.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Check that no stage of a command has a pointer to a structure of another stage.
 
-Stages run on different harts, and tell each other by messages (firmware/app/stages.h,
+Stages run on different harts, and tell each other by messages (firmware/stages/stages.h,
 docs/decisions/0070-stages-on-harts.md).  A pointer from one to another would be a way
 around the messages.  The check sees the pointers in the structures that a stage's sources
 define; it does not see where a `void *`, or a pointer to a structure of no stage, leads.

@@ -27,7 +27,7 @@
 #include "firmware/app/operations.h"
 #include "firmware/app/peripherals.h"
 #include "firmware/services/services.h"
-#include "firmware/app/stages.h"
+#include "firmware/stages/stages.h"
 #include "firmware/app/tcp_services.h"
 #include "firmware/power/power.h"
 #include "firmware/requests/parts.h"

@@ -11,8 +11,6 @@ set(SOURCES
     nand_reports.c
     operations.c
     peripherals.c
-    stage_relay.c
-    stages.c
     tcp_services.c
     tls_keys.c
     vendor_logs.c

@@ -2,7 +2,7 @@
 /*
  * Several harts of a drive in virtual time.
  *
- * A hart that is free takes a stage (firmware/app/stages.h), executes it at
+ * A hart that is free takes a stage (firmware/stages/stages.h), executes it at
  * once, and is busy for as long as the instructions take.  Others see what it
  * has done when that time is over, because it gives the stage back then.  Harts
  * that are free at the same time take stages in the order of their numbers, so

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Turns of the main loops of the native world: of hosts, of drives with one
- * hart, and of drives with several (firmware/app/stages.h).
+ * hart, and of drives with several (firmware/stages/stages.h).
  */
 #ifndef ESSD_NATIVE_NATIVE_TURN_H
 #define ESSD_NATIVE_NATIVE_TURN_H

@@ -28,7 +28,7 @@ essd_part(app firmware/app firmware/bmc firmware/console firmware/discovery firm
     storage/ftl/ops storage/ftl/space storage/ftl/map storage/ftl/pages storage/ftl/rows storage/ftl/background
     storage/ftl/mount storage/ftl/io firmware/hosts firmware/loop
     firmware/medium firmware/memory firmware/mgmt firmware/net firmware/operations firmware/peripherals firmware/power
-    firmware/report firmware/requests firmware/services firmware/settings
+    firmware/report firmware/requests firmware/services firmware/settings firmware/stages
     firmware/tcp firmware/telemetry firmware/text firmware/update firmware/usage firmware/vendor storage/volume
     net/wire net/stack net/cm net/mpa net/mpa_cm
     nvmeof/wire nvmeof/bufs nvmeof/rdma nvmeof/tcp nvmeof/aoe nvmeof/auth nvmeof/tls nvmeof/target

@@ -3,7 +3,7 @@
  * Plain commands: reads and writes of an I/O queue that is connected, and that
  * are not fused.  The target handles them without calling anything but its
  * transport, its media, its buffers, and what counts errors; so it may handle
- * them while other harts work at other stages (firmware/app/stages.h).
+ * them while other harts work at other stages (firmware/stages/stages.h).
  */
 #ifndef ESSD_NVMEOF_TARGET_PLAIN_H
 #define ESSD_NVMEOF_TARGET_PLAIN_H

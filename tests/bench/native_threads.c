@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stages of a command (firmware/app/stages.h) on threads that run at the
+ * The stages of a command (firmware/stages/stages.h) on threads that run at the
  * same time, for ThreadSanitizer: preset "threads".
  *
  * Each thread is a hart, and takes whatever stage has work, as harts would.  So

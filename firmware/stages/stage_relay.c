@@ -3,7 +3,7 @@
  * The messages between transport and target: see stages.h.  The transport uses
  * the relay while the stages are apart.
  */
-#include "firmware/app/stages_inside.h"
+#include "firmware/stages/stages_inside.h"
 
 #include "nvmeof/rdma/rdma_limits.h"
 #include "nvmeof/rdma/rdma_transport.h"

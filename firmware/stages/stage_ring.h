@@ -5,8 +5,8 @@
  * seen by the other stage after stage_ring_show() only, and the other stage
  * gives room back once for all messages that it has taken.
  */
-#ifndef ESSD_APP_STAGE_RING_H
-#define ESSD_APP_STAGE_RING_H
+#ifndef ESSD_STAGES_STAGE_RING_H
+#define ESSD_STAGES_STAGE_RING_H
 
 #include <stdalign.h>
 

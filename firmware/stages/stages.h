@@ -28,12 +28,12 @@
  *
  * Reasons: docs/decisions/0070-stages-on-harts.md
  */
-#ifndef ESSD_APP_STAGES_H
-#define ESSD_APP_STAGES_H
+#ifndef ESSD_STAGES_STAGES_H
+#define ESSD_STAGES_STAGES_H
 
 #include <stdalign.h>
 
-#include "firmware/app/stage_ring.h"
+#include "firmware/stages/stage_ring.h"
 #include "nvmeof/rdma/rdma_relay.h"
 #include "nvmeof/target/target.h"
 

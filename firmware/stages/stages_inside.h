@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Private to the files of the stages: stages.h. */
-#ifndef ESSD_APP_STAGES_INSIDE_H
-#define ESSD_APP_STAGES_INSIDE_H
+#ifndef ESSD_STAGES_STAGES_INSIDE_H
+#define ESSD_STAGES_STAGES_INSIDE_H
 
-#include "firmware/app/stages.h"
+#include "firmware/stages/stages.h"
 
 enum { STAGE_BUDGET = 24 }; /* messages of a ring, or completions, of a visit */
 

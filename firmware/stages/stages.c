@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/stages.h"
+#include "firmware/stages/stages.h"
 
-#include "firmware/app/stages_inside.h"
+#include "firmware/stages/stages_inside.h"
 #include "firmware/drivers/rnic.h"
 #include "firmware/hal/dram.h"
 #include "firmware/loop/loop.h"
