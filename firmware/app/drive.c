@@ -4,14 +4,13 @@
 #include <string.h>
 
 #include "firmware/app/drive_io.h"
+#include "firmware/app/drive_medium.h"
 #include "firmware/app/drive_memory.h"
 #include "firmware/app/drive_parts.h"
 #include "firmware/app/drive_stages.h"
 #include "firmware/app/keepers.h"
-#include "firmware/medium/media_seam.h"
 #include "firmware/requests/mgmt_requests.h"
 #include "firmware/app/vendor_logs.h"
-#include "firmware/drivers/nand.h"
 #include "net/cm/cm_rdma.h"
 #include "nvmeof/rdma/rdma_limits.h"
 #include "nvmeof/wire/fabrics.h"
@@ -22,7 +21,6 @@
 #define DISCOVERY_SUFFIX ":discovery"
 
 enum {
-    MEDIA_COMMANDS = 512,
     STATE_ALIGN = 64, /* alignment of the target's and the transport's memory */
     SPARE_PERCENT = 100,
     VENDOR_QEMU = 0x1b36, /* the PCI vendor ID of QEMU's emulated devices */
@@ -63,25 +61,12 @@ static void apply_config(void *ctx, const struct config *before,
     tcp_services_switch(drive, after->network.has_tcp_echo);
 }
 
-static uint64_t power_on_hours(void *ctx)
-{
-    const struct drive *drive = ctx;
-
-    return usage_keeper_power_on_hours(&drive->keeper);
-}
-
-static uint32_t acting_host(void *ctx)
-{
-    const struct drive *drive = ctx;
-
-    return nvmf_target_acting_host(drive->target);
-}
-
 static void settings_start(struct drive *drive,
                            const struct drive_config *config)
 {
-    static const struct settings_ops ops = {
-        set_link, disable_link, apply_config, power_on_hours, acting_host};
+    static const struct settings_ops ops = {set_link, disable_link,
+                                            apply_config, drive_power_on_hours,
+                                            drive_acting_host};
     const struct settings_config settings = {
         .log = config->log,
         .in_force = config->config,
@@ -97,100 +82,6 @@ static void settings_start(struct drive *drive,
 }
 
 /* ---- Initialisation of the parts. */
-
-static enum init_result media_start(struct drive *drive,
-                                    const struct drive_config *config)
-{
-    struct media_config media = {
-        .regs = config->media_regs,
-        .dram = config->dram,
-        .block_shift = VOLUME_MEDIA_SHIFT,
-        .commands = MEDIA_COMMANDS,
-        .max_pieces = NVMF_MAX_PIECES,
-    };
-    enum init_result result = media_init(&drive->media, &media);
-    struct media_info info;
-
-    if (result != INIT_OK) {
-        return result;
-    }
-    media_irq_enable(&drive->media);
-    media_info_get(&drive->media, &info);
-    drive->medium = (struct drive_medium){
-        .submit = media_seam_submit,
-        .ctx = &drive->media,
-        .size_blocks = info.size_blocks,
-        .has_cache = info.cache_bytes != 0,
-    };
-    log_line(drive->log, "media: %lu MiB, blocks of %u, %lu KiB of write cache",
-             (unsigned long)(info.size_blocks << info.block_shift >> 20),
-             1u << info.block_shift, (unsigned long)(info.cache_bytes >> 10));
-    return INIT_OK;
-}
-
-static void start_nand_health(struct drive *drive, struct nvmf_config *target)
-{
-    nand_health_init(&drive->nand_health, &drive->nand, &drive->net.verbs,
-                     usage_keeper_add_flash(&drive->keeper, nand_health_count,
-                                            &drive->nand_health));
-    nand_health_fill(&drive->nand_health, &target->health);
-    target->read_flash = nand_health_read;
-    target->flash_ctx = &drive->nand_health;
-}
-
-static enum init_result nand_start(struct drive *drive,
-                                   const struct drive_config *config,
-                                   const struct nand_info *info)
-{
-    struct nand_medium_config nand = {
-        .log = config->log,
-        .trace = mgmt_trace(&drive->mgmt),
-        .dram = config->dram,
-        .regs = config->nand_regs,
-        .spare_bytes = drive_memory_of_services(config->config),
-        .capacity_bytes = config->identity->capacity_bytes,
-        .has_kept_dram = config->has_kept_dram,
-        .seed = config->random_seed,
-        .boot = config->generation,
-        .has_capacitors = config->power.is_failing != NULL,
-        .budget_us = config->power.budget_us,
-        .unsafe_start = usage_keeper_unsafe_start(&drive->keeper),
-        .lost_words = {memory_check_lost_word(config->ecc.regs),
-                       drive_memory_trap_word(config)},
-        .ecc_regs = config->ecc.regs,
-        .find_lost_words = drive_memory_look,
-        .ctx = drive,
-    };
-    enum init_result result;
-
-    log_line(drive->log,
-             "nand: %u channels, %u dies each, %u planes of %u blocks of "
-             "%lu KiB",
-             info->channels, info->dies, info->planes, info->blocks,
-             (unsigned long)info->wordlines * info->pages * info->units *
-                 (NAND_DATA_LEN >> 10));
-    drive_take_nand_reports(&nand);
-    result = nand_medium_start(&drive->nand, info, &nand);
-    drive->medium = (struct drive_medium){
-        .submit = nand_medium_submit,
-        .ctx = &drive->nand,
-        .size_blocks = drive->nand.size_blocks,
-        .has_cache = !nand_medium_has_capacitors(&drive->nand),
-    };
-    return result;
-}
-
-/* The medium is the NAND array, if there is one, or that of the engine. */
-static struct init_report medium_start(struct drive *drive,
-                                       const struct drive_config *config)
-{
-    struct nand_info info;
-
-    if (nand_find(config->nand_regs, &info)) {
-        return (struct init_report){nand_start(drive, config, &info), "nand"};
-    }
-    return (struct init_report){media_start(drive, config), "media"};
-}
 
 static void copy_text(char *to, size_t size, const char *from)
 {
@@ -218,79 +109,6 @@ static enum init_result reserve_target(struct drive *drive,
                : INIT_NO_MEMORY;
 }
 
-/* ---- Namespaces. */
-
-static void end_volume_job(void *ctx, enum nvmf_volume_result result,
-                           uint32_t nsid)
-{
-    nvmf_volume_done(((struct drive *)ctx)->target, result, nsid);
-}
-
-static void load_namespace(void *ctx, uint32_t nsid)
-{
-    nvmf_target_ns_loaded(((struct drive *)ctx)->target, nsid);
-}
-
-static void volume_start(struct drive *drive, const struct drive_config *config)
-{
-    const struct drive_record *namespaces = &config->namespaces;
-    const struct config_namespaces *setting =
-        &config->config->network.namespaces;
-    const struct volume_plan plan = {
-        .count = setting->count,
-        .size_mib = setting->size_mib,
-        .block_shift = setting->has_4096 ? VOLUME_SHIFT_4096 : VOLUME_SHIFT_512,
-    };
-    const struct drive_medium *medium = &drive->medium;
-    struct volume_config volume = {
-        .log = config->log,
-        .is_power_on = config->usage.is_power_on,
-        .identity = config->identity,
-        .plan = &plan,
-        .record_state = namespaces->state,
-        .record = namespaces->record,
-        .record_len = namespaces->len,
-        .writes = namespaces->writes,
-        .save = namespaces->save,
-        .save_ctx = namespaces->save_ctx,
-        .power_on_hours = power_on_hours,
-        .hours_ctx = drive,
-        .acting_host = acting_host,
-        .acting_ctx = drive,
-        .medium_blocks = medium->size_blocks,
-        .has_cache = medium->has_cache,
-        .has_metadata = drive->nand.ftl != NULL,
-        .submit = medium->submit,
-        .submit_ctx = medium->ctx,
-        .job_done = end_volume_job,
-        .ns_changed = load_namespace,
-        .write_begins = operations_note_write,
-        .done_ctx = drive,
-    };
-
-    volume_init(drive->volume, &volume);
-    drive->media_seam = (struct media_seam){&drive->media, drive->volume};
-}
-
-static void reservations_start(struct drive *drive,
-                               const struct drive_config *config)
-{
-    const struct drive_record *record = &config->reservations;
-    const struct reservations_config reservations = {
-        .log = config->log,
-        .state = record->state,
-        .record = record->record,
-        .record_len = record->len,
-        .writes = record->writes,
-        .save = record->save,
-        .save_ctx = record->save_ctx,
-        .power_on_hours = power_on_hours,
-        .hours_ctx = drive,
-    };
-
-    reservations_init(drive->reservations, &reservations);
-}
-
 static void hosts_start(struct drive *drive, const struct drive_config *config)
 {
     if (config->hosts != NULL) {
@@ -310,6 +128,22 @@ static void format_discovery_nqn(const struct drive_config *config,
     nqn[0] = '\0';
     if (strlen(subnqn) + strlen(DISCOVERY_SUFFIX) <= NVMF_NQN_MAX) {
         log_format(nqn, NVMF_NQN_MAX + 1, "%s%s", subnqn, DISCOVERY_SUFFIX);
+    }
+}
+
+static void name_target(struct nvmf_config *target,
+                        const struct drive_config *config)
+{
+    const struct identity *identity = config->identity;
+
+    copy_text(target->subnqn, sizeof(target->subnqn), identity->subsystem_nqn);
+    format_discovery_nqn(config, target->discovery_nqn);
+    copy_text(target->sn, sizeof(target->sn), identity->serial);
+    copy_text(target->mn, sizeof(target->mn), identity->model);
+    copy_text(target->fr, sizeof(target->fr), config->version);
+    for (unsigned int i = 0; i < ARRAY_LEN(target->slot_fr); i++) {
+        copy_text(target->slot_fr[i], sizeof(target->slot_fr[i]),
+                  config->slot_version[i]);
     }
 }
 
@@ -362,17 +196,9 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     usage_keeper_fill(&drive->keeper, &target.health, &target.counters);
     vendor_logs_fill(&target, drive);
     if (drive->nand.ftl != NULL) {
-        start_nand_health(drive, &target);
+        drive_nand_health_start(drive, &target);
     }
-    copy_text(target.subnqn, sizeof(target.subnqn), identity->subsystem_nqn);
-    format_discovery_nqn(config, target.discovery_nqn);
-    copy_text(target.sn, sizeof(target.sn), identity->serial);
-    copy_text(target.mn, sizeof(target.mn), identity->model);
-    copy_text(target.fr, sizeof(target.fr), config->version);
-    for (unsigned int i = 0; i < ARRAY_LEN(target.slot_fr); i++) {
-        copy_text(target.slot_fr[i], sizeof(target.slot_fr[i]),
-                  config->slot_version[i]);
-    }
+    name_target(&target, config);
     nvmf_target_init(drive->target, &target, drive->now_us);
     usage_keeper_start(&drive->keeper, drive->target);
     event_keeper_start(&drive->events, &config->events, drive->target);
@@ -533,7 +359,7 @@ static struct init_report start_below(struct drive *drive,
         report = net_start(drive, config);
     }
     if (report.result == INIT_OK) {
-        report = medium_start(drive, config);
+        report = drive_medium_start(drive, config);
     }
     return report;
 }
@@ -563,13 +389,13 @@ static struct init_report start_above(struct drive *drive,
     addresses_init(&drive->addresses, config->log, &drive->net,
                    DRIVE_SERVICE_PORT);
     services_start(drive, config);
-    volume_start(drive, config);
+    drive_volume_start(drive, config);
     if (!drive_stages_start(drive, config) ||
         !operations_start(drive, config)) {
         return (struct init_report){INIT_NO_MEMORY, "stages and operations"};
     }
     firmware_update_start(drive, config);
-    reservations_start(drive, config);
+    drive_reservations_start(drive, config);
     hosts_start(drive, config);
     drive_fill_parts(drive);
     telemetry_start(drive, config);

@@ -211,6 +211,11 @@ void drive_update_reliability(struct drive *drive);
  */
 uint64_t drive_clock_us(void *drive);
 
+/** Power On Hours, and the number of the host that acts now: functions for the
+ * parts that note both. */
+uint64_t drive_power_on_hours(void *drive);
+uint32_t drive_acting_host(void *drive);
+
 /**
  * Prepare for power-off: send TTL 0 by LLDP, release DHCP leases, save
  * counters.

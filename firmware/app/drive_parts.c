@@ -10,6 +10,20 @@ uint64_t drive_clock_us(void *ctx)
     return hal_now_us() - drive->left_out_us;
 }
 
+uint64_t drive_power_on_hours(void *ctx)
+{
+    const struct drive *drive = ctx;
+
+    return usage_keeper_power_on_hours(&drive->keeper);
+}
+
+uint32_t drive_acting_host(void *ctx)
+{
+    const struct drive *drive = ctx;
+
+    return nvmf_target_acting_host(drive->target);
+}
+
 static void stop_drive(void *ctx)
 {
     drive_stop(ctx);

@@ -25,13 +25,6 @@ static void end_commit(void *ctx, const struct nvmf_firmware_commit *commit,
     nvmf_firmware_committed(((struct drive *)ctx)->target, commit, result);
 }
 
-static uint64_t power_on_hours(void *ctx)
-{
-    const struct drive *drive = ctx;
-
-    return usage_keeper_power_on_hours(&drive->keeper);
-}
-
 void firmware_update_start(struct drive *drive,
                            const struct drive_config *config)
 {
@@ -44,7 +37,7 @@ void firmware_update_start(struct drive *drive,
         .dram_addr = config->firmware.dram_addr,
         .dram_bytes = config->firmware.dram_bytes,
         .key = config->firmware.key,
-        .power_on_hours = power_on_hours,
+        .power_on_hours = drive_power_on_hours,
         .done = end_commit,
         .ctx = drive,
     };

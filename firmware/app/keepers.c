@@ -5,20 +5,6 @@
 
 #include "firmware/app/drive.h"
 
-static uint64_t power_on_hours(void *ctx)
-{
-    const struct drive *drive = ctx;
-
-    return usage_keeper_power_on_hours(&drive->keeper);
-}
-
-static uint32_t acting_host(void *ctx)
-{
-    const struct drive *drive = ctx;
-
-    return nvmf_target_acting_host(drive->target);
-}
-
 static void shares_init(struct drive *drive, const struct drive_config *config)
 {
     const struct share_keeper_config shares = {
@@ -67,8 +53,8 @@ void keepers_init(struct drive *drive, const struct drive_config *config,
 {
     const struct latency_keeper_config latency = {
         .store = config->operations.latency,
-        .power_on_hours = power_on_hours,
-        .acting_host = acting_host,
+        .power_on_hours = drive_power_on_hours,
+        .acting_host = drive_acting_host,
         .ctx = drive,
     };
 

@@ -6,13 +6,6 @@
 
 enum { BUFFER_ALIGN = 4096 };
 
-static uint64_t power_on_hours(void *ctx)
-{
-    const struct drive *drive = ctx;
-
-    return usage_keeper_power_on_hours(&drive->keeper);
-}
-
 static uint8_t critical_warning(void *ctx)
 {
     const struct drive *drive = ctx;
@@ -126,7 +119,7 @@ static bool start_sanitize(struct drive *drive,
                 : drive->stages == NULL ? nand_medium_wipe
                                         : stages_wipe,
         .submit_ctx = drive->medium.ctx,
-        .power_on_hours = power_on_hours,
+        .power_on_hours = drive_power_on_hours,
         .ended = end_sanitize,
         .ctx = drive,
     };
@@ -152,7 +145,7 @@ bool operations_start(struct drive *drive, const struct drive_config *config)
         .store = config->operations.self_test,
         .submit = drive->medium.submit,
         .submit_ctx = drive->medium.ctx,
-        .power_on_hours = power_on_hours,
+        .power_on_hours = drive_power_on_hours,
         .critical_warning = critical_warning,
         .found_unreadable = found_unreadable,
         .ctx = drive,

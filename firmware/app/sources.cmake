@@ -3,6 +3,7 @@ set(SOURCES
     aoe_service.c
     components.c
     drive.c
+    drive_medium.c
     drive_memory.c
     drive_parts.c
     drive_stages.c
