@@ -1,30 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/peripherals.h"
 
-#include <string.h>
-
 #include "firmware/app/drive.h"
+#include "firmware/bmc/bmc_identity.h"
+#include "firmware/peripherals/module_record.h"
 #include "firmware/settings/settings.h"
-#include "lib/bytes.h"
 
 enum {
     SPEED_KHZ = 100, /* all devices on the buses support it */
     BMC_BUS = 1,     /* unless a strap pin puts the BMC on the other port */
-};
-
-/*
- * Byte offsets in the data of a module's event.  The values are in the units of
- * SFF-8472: 1/256 degree Celsius (signed), 100 microvolts, 2 microamperes, 0.1
- * microwatts.
- */
-enum {
-    MODULE_RECORD_PORT = 0,
-    MODULE_RECORD_QUANTITY = 1,    /* enum module_quantity */
-    MODULE_RECORD_LIMIT = 2,       /* enum module_limit */
-    MODULE_RECORD_VALUE = 4,       /* 4 bytes */
-    MODULE_RECORD_LIMIT_VALUE = 8, /* 4 bytes */
-    MODULE_RECORD_LEN = 12,
-    MODULE_RECORD_NONE = 0xff, /* an event that is about no limit */
 };
 
 #define MANUFACTURER "Ethernet SSD emulation"
@@ -40,7 +24,7 @@ static const uint32_t bus_irq[SOC_I2CS] = {
 static void record_module_event(void *ctx, const struct module_event *event)
 {
     struct drive *drive = ctx;
-    uint8_t data[MODULE_RECORD_LEN] = {0};
+    uint8_t data[MODULE_RECORD_LEN];
     const struct nvmf_vendor_event record = {
         .code = (uint16_t)event->kind,
         .name = module_event_name(event->kind),
@@ -49,13 +33,7 @@ static void record_module_event(void *ctx, const struct module_event *event)
         .data_len = sizeof(data),
     };
 
-    data[MODULE_RECORD_PORT] = (uint8_t)event->port;
-    data[MODULE_RECORD_QUANTITY] =
-        event->has_limit ? (uint8_t)event->quantity : MODULE_RECORD_NONE;
-    data[MODULE_RECORD_LIMIT] =
-        event->has_limit ? (uint8_t)event->limit : MODULE_RECORD_NONE;
-    put_le32(data + MODULE_RECORD_VALUE, (uint32_t)event->value);
-    put_le32(data + MODULE_RECORD_LIMIT_VALUE, (uint32_t)event->limit_value);
+    module_record_emit(event, data);
     nvmf_target_record_vendor(drive->target, &record);
 }
 
@@ -132,18 +110,6 @@ static void bmc_health(void *ctx, struct mi_health *health)
     }
 }
 
-/* Insert a controller into a list that is sorted by identifiers. */
-static void insert_controller(struct mi_controller *list, unsigned int count,
-                              struct mi_controller controller)
-{
-    unsigned int at = count;
-
-    for (; at > 0 && list[at - 1].cntlid > controller.cntlid; at--) {
-        list[at] = list[at - 1];
-    }
-    list[at] = controller;
-}
-
 static unsigned int bmc_controllers(void *ctx, struct mi_controller *list)
 {
     const struct drive *drive = ctx;
@@ -154,26 +120,14 @@ static unsigned int bmc_controllers(void *ctx, struct mi_controller *list)
         struct nvmf_ctrl_info info;
 
         if (nvmf_target_ctrl_info(drive->target, i, &info) && info.is_managed) {
-            insert_controller(list, count++,
-                              (struct mi_controller){
-                                  .cntlid = info.cntlid,
-                                  .status = (uint8_t)info.csts & MI_CSTS,
-                              });
+            mi_insert_controller(list, count++,
+                                 (struct mi_controller){
+                                     .cntlid = info.cntlid,
+                                     .status = (uint8_t)info.csts & MI_CSTS,
+                                 });
         }
     }
     return count;
-}
-
-/* Make a UUID (version 8) from the drive's serial number. */
-static void make_uuid(uint8_t uuid[MCTP_UUID_LEN], const char *serial)
-{
-    memset(uuid, 0, MCTP_UUID_LEN);
-    for (size_t i = 0; serial[i] != '\0'; i++) {
-        uuid[i % MCTP_UUID_LEN] =
-            (uint8_t)(uuid[i % MCTP_UUID_LEN] * 31 + serial[i]);
-    }
-    uuid[6] = (uint8_t)(0x80 | (uuid[6] & 0x0f));
-    uuid[8] = (uint8_t)(0x80 | (uuid[8] & 0x3f));
 }
 
 static unsigned int bmc_bus(const struct drive_config *config)
@@ -221,10 +175,8 @@ void peripherals_start_bmc(struct drive *drive,
     if (!peripherals_has_bmc(drive, config)) {
         return;
     }
-    memset(bmc.serial, ' ', MI_SERIAL_LEN);
-    memcpy(bmc.serial, config->identity->serial,
-           MIN(strlen(config->identity->serial), (size_t)MI_SERIAL_LEN));
-    make_uuid(bmc.uuid, config->identity->serial);
+    bmc_identity_serial(bmc.serial, config->identity->serial);
+    bmc_identity_uuid(bmc.uuid, config->identity->serial);
     bmc_init(&peripherals->bmc, &bmc);
     log_line(config->log,
              "bmc: NVMe-MI on I2C port %u: MCTP at %02x, Basic Management "

@@ -166,6 +166,17 @@ void mi_basic(const struct mi *mi, const char *serial, uint8_t *buf)
         read_pec(BASIC_ID_LEN, buf + BASIC_ID_LEN, BASIC_ID_PEC - BASIC_ID_LEN);
 }
 
+void mi_insert_controller(struct mi_controller *list, unsigned int count,
+                          struct mi_controller controller)
+{
+    unsigned int at = count;
+
+    for (; at > 0 && list[at - 1].cntlid > controller.cntlid; at--) {
+        list[at] = list[at - 1];
+    }
+    list[at] = controller;
+}
+
 void mi_init(struct mi *mi, const struct mi_source *source, uint16_t vendor_id,
              const struct vpd *vpd)
 {

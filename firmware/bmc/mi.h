@@ -74,6 +74,11 @@ struct mi {
     struct mi_controller list[MI_CONTROLLERS_MAX];
 };
 
+/** Insert a controller into a list of `count`, which is and stays in ascending
+ * order of identifiers. */
+void mi_insert_controller(struct mi_controller *list, unsigned int count,
+                          struct mi_controller controller);
+
 void mi_init(struct mi *mi, const struct mi_source *source, uint16_t vendor_id,
              const struct vpd *vpd);
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     bmc.c
+    bmc_identity.c
     mctp.c
     mctp_control.c
     mi.c
