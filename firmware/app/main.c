@@ -20,17 +20,14 @@ static struct loop loop;
 
 static enum volume_record record_state(enum area_result result)
 {
-    switch (result) {
-    case AREA_OK:
-        return VOLUME_RECORD_OK;
-    case AREA_OLDER:
-        return VOLUME_RECORD_OLDER;
-    case AREA_EMPTY:
-        return VOLUME_RECORD_NONE;
-    case AREA_DAMAGED:
-        break;
-    }
-    return VOLUME_RECORD_DAMAGED;
+    static const uint8_t states[] = {
+        [AREA_OK] = VOLUME_RECORD_OK,
+        [AREA_OLDER] = VOLUME_RECORD_OLDER,
+        [AREA_EMPTY] = VOLUME_RECORD_NONE,
+        [AREA_DAMAGED] = VOLUME_RECORD_DAMAGED,
+    };
+
+    return (enum volume_record)states[result];
 }
 
 static bool has_crashed(void)
@@ -213,13 +210,11 @@ static void report_images(void)
     }
 }
 
-/*
- * An image on trial that cannot serve hosts resets the drive, so that the boot
- * ROM counts the start and, after the last one, goes back to the previous
- * image.  If the previous image is not good, a reset would change nothing.
- */
+/* See slot_record_trial_fails(). */
 static void end_failed_trial(void)
 {
+    const bool is_bad[SLOT_COUNT] = {board_slot_is_bad(&board, 1),
+                                     board_slot_is_bad(&board, 2)};
     struct slot_record record;
     uint32_t sequence;
 
@@ -229,9 +224,8 @@ static void end_failed_trial(void)
     /* If there is no record, slot_record_read() says that nothing is on trial.
      */
     (void)slot_record_read(&board.flash, &record, &sequence);
-    if (record.is_on_trial && record.previous != 0 &&
-        !board_slot_is_bad(&board, record.previous) &&
-        record.chosen == (uint8_t)sysctl_boot(&board.sysctl).slot) {
+    if (slot_record_trial_fails(
+            &record, (uint8_t)sysctl_boot(&board.sysctl).slot, is_bad)) {
         log_line(&board.log, "drive: the image is on trial: resetting");
         board_restart(&board);
     }

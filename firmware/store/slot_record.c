@@ -155,6 +155,13 @@ uint32_t slot_record_rings(void)
     return area_rings(&slot_record_area);
 }
 
+bool slot_record_trial_fails(const struct slot_record *state, uint8_t running,
+                             const bool is_bad[SLOT_COUNT])
+{
+    return state->is_on_trial && state->previous != 0 &&
+           !is_bad[state->previous - 1] && state->chosen == running;
+}
+
 uint8_t slot_other(uint8_t slot)
 {
     return slot == 1 ? 2 : 1;

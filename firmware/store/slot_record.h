@@ -43,6 +43,17 @@ struct slot_record {
                         * with a lower one are refused */
 };
 
+/**
+ * Whether firmware that runs from this slot and cannot serve hosts has to reset
+ * the drive: it is on trial, so that the boot ROM counts the start and, after
+ * the last one, goes back to the previous image.  If the previous image is not
+ * good, a reset would change nothing.
+ *
+ * @param is_bad  slots 1 and 2, as the boot ROM has found them
+ */
+bool slot_record_trial_fails(const struct slot_record *state, uint8_t running,
+                             const bool is_bad[SLOT_COUNT]);
+
 /** @param buf  SLOT_RECORD_LEN bytes, all written. */
 void slot_record_emit(const struct slot_record *state, uint8_t *buf);
 
