@@ -66,10 +66,102 @@ static const struct flash *slots_flash(void)
     return board.has_flash && has_rom ? &board.flash : NULL;
 }
 
-/* @return false when the drive cannot serve hosts; the log has the reason */
-static bool start_drive(void)
+static struct usage_keeper_config usage_config(enum sysctl_reset_cause cause)
 {
-    const struct telemetry_panic panic = last_panic();
+    return (struct usage_keeper_config){
+        .usage = &board.usage,
+        .is_power_on = cause == SYSCTL_RESET_POWER_ON,
+        .start = board.generation,
+        .errors = &board.errors,
+        .save = board_save_usage,
+        .save_error = board_save_error,
+        .save_ctx = &board,
+    };
+}
+
+static struct drive_record namespaces_record(void)
+{
+    return (struct drive_record){
+        .state = record_state(board.namespaces_state),
+        .record = board.namespaces,
+        .len = board.namespaces_len,
+        .writes = board.namespaces_sequence,
+        .save = board_save_namespaces,
+        .save_ctx = &board,
+    };
+}
+
+static struct drive_record reservations_record(void)
+{
+    return (struct drive_record){
+        .state = record_state(board.reservations_state),
+        .record = board.reservations,
+        .len = board.reservations_len,
+        .writes = board.reservations_sequence,
+        .save = board_save_reservations,
+        .save_ctx = &board,
+    };
+}
+
+/* @param panic  used during drive_init() only */
+static struct telemetry_config telemetry_config(
+    const struct telemetry_panic *panic)
+{
+    return (struct telemetry_config){
+        .panic = has_crashed() ? panic : NULL,
+        .crashes = board_crash_store(&board.crash),
+        .record = board.telemetry,
+        .record_len = board.telemetry_len,
+        .save = board_save_telemetry,
+        .save_ctx = &board,
+    };
+}
+
+static struct firmware_config firmware_config(enum sysctl_reset_cause cause)
+{
+    return (struct firmware_config){
+        .flash = slots_flash(),
+        .is_bad = {board_slot_is_bad(&board, 1), board_slot_is_bad(&board, 2)},
+        .is_unplanned = sysctl_reset_is_unplanned(cause),
+        .dram_addr = SOC_DRAM_BASE,
+        .dram_bytes = sysctl_dram_bytes(&board.sysctl),
+        .key = board.has_key ? board.key : NULL,
+        .restart = board_restart,
+        .ctx = &board,
+    };
+}
+
+/* What the drive gets of its SoC: the addresses of the blocks, memory, power.
+ */
+static void add_hardware(struct drive_config *config)
+{
+    config->ecc.regs = SOC_ECC_BASE;
+    config->ecc.dram_base = SOC_DRAM_BASE;
+    config->ecc.dram_bytes = sysctl_dram_bytes(&board.sysctl);
+    config->ecc.sram_base = SOC_SRAM_BASE;
+    config->ecc.sram_bytes = SOC_SRAM_SIZE;
+    config->power.is_failing =
+        sysctl_has_capacitors(&board.sysctl) ? board_power_is_failing : NULL;
+    config->power.saved = board_power_saved;
+    config->power.ctx = &board;
+    /* 0 would mean that there is no limit. */
+    config->power.budget_us = MAX(sysctl_power_budget_us(&board.sysctl), 1u);
+    config->port_regs[0] = SOC_PORT0_BASE;
+    config->port_regs[1] = SOC_PORT1_BASE;
+    config->rnic_regs = SOC_RNIC_BASE;
+    config->lag_regs = SOC_LAG_BASE;
+    config->toe_regs = SOC_TOE_BASE;
+    config->media_regs = SOC_MEDIA_BASE;
+    config->nand_regs = SOC_NAND_BASE;
+    config->i2c_regs[0] = SOC_I2C0_BASE;
+    config->i2c_regs[1] = SOC_I2C1_BASE;
+    config->i2c_regs[2] = SOC_I2C2_BASE;
+    config->mgmt_regs = SOC_MGMT_BASE;
+}
+
+/* @param panic  outlives drive_init() */
+static struct drive_config drive_config_of(const struct telemetry_panic *panic)
+{
     uint8_t straps = gpio_read_all(&board.straps_gpio);
     enum sysctl_reset_cause cause = sysctl_reset_cause(&board.sysctl);
     struct drive_config config = {
@@ -85,97 +177,46 @@ static bool start_drive(void)
         .random = board_random,
         .random_ctx = &board,
         .key_log = board_key_log(&board),
-        .usage =
-            {
-                .usage = &board.usage,
-                .is_power_on = cause == SYSCTL_RESET_POWER_ON,
-                .start = board.generation,
-                .errors = &board.errors,
-                .save = board_save_usage,
-                .save_error = board_save_error,
-                .save_ctx = &board,
-            },
-        .events =
-            {
-                .events = board.events,
-                .save = board_save_event,
-                .save_ctx = &board,
-            },
-        .namespaces =
-            {
-                .state = record_state(board.namespaces_state),
-                .record = board.namespaces,
-                .len = board.namespaces_len,
-                .writes = board.namespaces_sequence,
-                .save = board_save_namespaces,
-                .save_ctx = &board,
-            },
+        .usage = usage_config(cause),
+        .events = {board.events, board_save_event, &board},
+        .namespaces = namespaces_record(),
         .operations = board_records_stores(&board.records),
-        .reservations =
-            {
-                .state = record_state(board.reservations_state),
-                .record = board.reservations,
-                .len = board.reservations_len,
-                .writes = board.reservations_sequence,
-                .save = board_save_reservations,
-                .save_ctx = &board,
-            },
-        .telemetry =
-            {
-                .panic = has_crashed() ? &panic : NULL,
-                .crashes = board_crash_store(&board.crash),
-                .record = board.telemetry,
-                .record_len = board.telemetry_len,
-                .save = board_save_telemetry,
-                .save_ctx = &board,
-            },
-        .hw_errors =
-            {
-                .records = &board.hw_errors,
-                .boot = board.generation,
-                .save = board_save_hw_error,
-                .save_ctx = &board,
-            },
+        .reservations = reservations_record(),
+        .telemetry = telemetry_config(panic),
+        .hw_errors = {&board.hw_errors, board.generation, board_save_hw_error,
+                      &board},
         .flash_failures = &board.flash_failures,
-        .ecc = {SOC_ECC_BASE, SOC_DRAM_BASE, sysctl_dram_bytes(&board.sysctl),
-                SOC_SRAM_BASE, SOC_SRAM_SIZE},
         .generation = board.generation,
         .has_kept_dram = cause != SYSCTL_RESET_POWER_ON,
-        .power = {sysctl_has_capacitors(&board.sysctl) ? board_power_is_failing
-                                                       : NULL,
-                  board_power_saved, &board,
-                  /* 0 would mean that there is no limit. */
-                  MAX(sysctl_power_budget_us(&board.sysctl), 1u)},
         .random_seed = sysctl_random64(&board.sysctl),
-        .port_regs = {SOC_PORT0_BASE, SOC_PORT1_BASE},
-        .rnic_regs = SOC_RNIC_BASE,
-        .lag_regs = SOC_LAG_BASE,
-        .toe_regs = SOC_TOE_BASE,
-        .media_regs = SOC_MEDIA_BASE,
-        .nand_regs = SOC_NAND_BASE,
         .straps = straps,
-        .i2c_regs = {SOC_I2C0_BASE, SOC_I2C1_BASE, SOC_I2C2_BASE},
-        .mgmt_regs = SOC_MGMT_BASE,
         .version = ESSD_FW_VERSION,
         .slot_version = {board.slot_version[0], board.slot_version[1]},
-        .firmware =
-            {
-                .flash = slots_flash(),
-                .is_bad = {board_slot_is_bad(&board, 1),
-                           board_slot_is_bad(&board, 2)},
-                .is_unplanned = sysctl_reset_is_unplanned(cause),
-                .dram_addr = SOC_DRAM_BASE,
-                .dram_bytes = sysctl_dram_bytes(&board.sysctl),
-                .key = board.has_key ? board.key : NULL,
-                .restart = board_restart,
-                .ctx = &board,
-            },
+        .firmware = firmware_config(cause),
         .active_slot = sysctl_boot(&board.sysctl).slot == SYSCTL_SLOT_B ? 2 : 1,
     };
+
+    add_hardware(&config);
+    return config;
+}
+
+static void enable_interrupts(void)
+{
     static const uint8_t irq[] = {
         SOC_IRQ_PORT0, SOC_IRQ_PORT1, SOC_IRQ_RNIC, SOC_IRQ_MEDIA, SOC_IRQ_NAND,
         SOC_IRQ_MGMT,  SOC_IRQ_I2C0,  SOC_IRQ_I2C1, SOC_IRQ_I2C2,  SOC_IRQ_UART,
         SOC_IRQ_ECC,   SOC_IRQ_POWER, SOC_IRQ_TOE};
+
+    for (unsigned int i = 0; i < ARRAY_LEN(irq); i++) {
+        plic_enable(&board.plic, irq[i]);
+    }
+}
+
+/* @return false when the drive cannot serve hosts; the log has the reason */
+static bool start_drive(void)
+{
+    const struct telemetry_panic panic = last_panic();
+    struct drive_config config = drive_config_of(&panic);
     struct init_report report;
     struct crash_ring ring;
 
@@ -184,9 +225,7 @@ static bool start_drive(void)
                              "flash; create the drive's flash again");
         return false;
     }
-    for (unsigned int i = 0; i < ARRAY_LEN(irq); i++) {
-        plic_enable(&board.plic, irq[i]);
-    }
+    enable_interrupts();
     report = drive_init(&drive, &config, hal_now_us());
     if (report.result != INIT_OK) {
         log_line(&board.log, "drive: serves no hosts: %s: %s", report.part,
