@@ -16,12 +16,13 @@
 #include "firmware/medium/nand_medium.h"
 #include "firmware/memory/memory_check.h"
 #include "firmware/net/drive_net.h"
+#include "firmware/net/lag_text.h"
+#include "firmware/peripherals/modules.h"
 #include "firmware/peripherals/sensors.h"
 #include "firmware/requests/mgmt_requests.h"
 #include "firmware/requests/parts.h"
 #include "firmware/settings/settings.h"
 #include "firmware/store/config.h"
-#include "firmware/telemetry/telemetry.h"
 #include "firmware/usage/hw_log.h"
 #include "nvmeof/target/target.h"
 #include "tests/test_fixture.h"
@@ -37,18 +38,16 @@ static struct {
     struct memory_check memory;
     struct sensors sensors;
     struct bmc_counters bmc;
-    struct telemetry telemetry;
     struct settings settings;
-    struct nvmf_config target;
     struct nvmf_referral referral[REFERRALS];
-    unsigned int referrals, stops, ends, controllers;
-    uint64_t now_us, hal_us, parity_errors;
+    unsigned int referrals, ends, controllers;
+    uint64_t now_us, parity_errors;
     char answer[MGMT_REPLY_MAX];
 } world;
 
 uint64_t hal_now_us(void)
 {
-    return world.hal_us;
+    return 0;
 }
 
 uint64_t rnic_counter_read(const struct verbs *verbs, unsigned int counter)
@@ -59,20 +58,6 @@ uint64_t rnic_counter_read(const struct verbs *verbs, unsigned int counter)
 }
 
 /* ---- The target. */
-
-const struct nvmf_config *nvmf_target_config(const struct nvmf_target *target)
-{
-    (void)target;
-    return &world.target;
-}
-
-void nvmf_target_stats(const struct nvmf_target *target, uint16_t *controllers,
-                       uint16_t *qpairs)
-{
-    (void)target;
-    *controllers = 3;
-    *qpairs = 9;
-}
 
 bool nvmf_target_ctrl_info(const struct nvmf_target *target, uint16_t index,
                            struct nvmf_ctrl_info *info)
@@ -127,13 +112,80 @@ const struct nvmf_referral *nvmf_target_referral(
     return index < world.referrals ? &world.referral[index] : NULL;
 }
 
-/* ---- Beds. */
-
-static void stop_drive(void *ctx)
+bool nvmf_target_qpair_info(const struct nvmf_target *target, uint16_t index,
+                            struct nvmf_qpair_info *info)
 {
-    assert_ptr_equal(ctx, &world);
-    world.stops++;
+    (void)target;
+    (void)index;
+    (void)info;
+    return false;
 }
+
+bool nvmf_target_request_info(const struct nvmf_target *target,
+                              const struct nvmf_transfer *transfer,
+                              uint64_t now_us, struct nvmf_request_info *info)
+{
+    (void)target;
+    (void)transfer;
+    (void)now_us;
+    (void)info;
+    return false;
+}
+
+/* ---- What a drive without aggregation and modules is not asked. */
+
+const char *lag_receive_text(const struct lacp_port *port)
+{
+    (void)port;
+    return "";
+}
+
+const char *lag_mux_text(const struct lacp_port *port)
+{
+    (void)port;
+    return "";
+}
+
+const char *lag_mac_text(char text[LAG_MAC_TEXT_LEN],
+                         const struct mac_addr *mac)
+{
+    (void)mac;
+    text[0] = '\0';
+    return text;
+}
+
+uint64_t lag_counter_read(const struct lag *lag, enum lag_counter counter)
+{
+    (void)lag;
+    (void)counter;
+    return 0;
+}
+
+const char *module_quantity_name(enum module_quantity quantity)
+{
+    (void)quantity;
+    return "";
+}
+
+const char *module_limit_name(enum module_limit limit)
+{
+    (void)limit;
+    return "";
+}
+
+const char *module_type(const struct module *module)
+{
+    (void)module;
+    return "";
+}
+
+const char *module_diagnostics_name(enum module_diagnostics diagnostics)
+{
+    (void)diagnostics;
+    return "";
+}
+
+/* ---- Beds. */
 
 static int new_world(void **state)
 {
@@ -149,12 +201,9 @@ static int new_world(void **state)
         .memory = &world.memory,
         .sensors = &world.sensors,
         .bmc = &world.bmc,
-        .telemetry = &world.telemetry,
         .settings = &world.settings,
         .service_port = 4420,
         .now_us = &world.now_us,
-        .stop = stop_drive,
-        .ctx = &world,
     };
     return 0;
 }
@@ -165,6 +214,23 @@ TEST_FIXTURE(new_world, NULL)
  * result, or the refusal */
 static bool ask(const char *name, const char *arguments)
 {
+    static const struct {
+        const char *name;
+        mgmt_handler *handle;
+    } requests[] = {
+        {"controllers", mgmt_controllers},
+        {"disconnect", mgmt_disconnect},
+        {"referrals", mgmt_referrals},
+        {"referral-add", mgmt_referral_add},
+        {"referral-remove", mgmt_referral_remove},
+        {"lag", mgmt_lag},
+        {"addresses", mgmt_addresses},
+        {"hardware-errors", mgmt_hardware_errors},
+        {"sensors", mgmt_sensors},
+        {"config", mgmt_config_read},
+        {"config-set", mgmt_config_set},
+        {"config-discard", mgmt_config_discard},
+    };
     struct mgmt_refusal refusal = {"refused", "", ""};
     char text[MGMT_LINE_MAX];
     struct json_args args;
@@ -174,11 +240,11 @@ static bool ask(const char *name, const char *arguments)
     log_format(text, sizeof(text), "{%s}", arguments);
     assert_true(json_parse(&args, text));
     json_init(&out, world.answer, sizeof(world.answer) - 1);
-    for (size_t i = 0; i < MGMT_REQUESTS; i++) {
-        if (strcmp(mgmt_requests[i].name, name) == 0) {
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+        if (strcmp(requests[i].name, name) == 0) {
             is_known = true;
             is_accepted =
-                mgmt_requests[i].handle(&world.parts, &args, &out, &refusal);
+                requests[i].handle(&world.parts, &args, &out, &refusal);
         }
     }
     assert_true(is_known);
@@ -205,43 +271,10 @@ static void expect_refusal(const char *name, const char *arguments,
     assert_string_equal(world.answer, refusal);
 }
 
-/* ---- The drive. */
-
-static void test_status_names_the_drive_and_counts_its_connections(void **state)
-{
-    (void)state;
-    strcpy(world.target.fr, "1.2");
-    strcpy(world.target.sn, "SN7");
-    strcpy(world.target.mn, "Model");
-    strcpy(world.target.subnqn, "nqn.drive");
-    world.target.genctr = UINT64_C(12) << 16;
-    world.hal_us = 8999;
-    expect_answer("status", "",
-                  "\"firmware\":\"1.2\",\"serial\":\"SN7\",\"model\":\"Model\","
-                  "\"subsystem\":\"nqn.drive\",\"boot\":12,\"uptime-ms\":8,"
-                  "\"controllers\":3,\"queue-pairs\":9");
-}
-
-static void test_shutdown_stops_the_drive(void **state)
-{
-    (void)state;
-    expect_answer("shutdown", "", "");
-    assert_int_equal(world.stops, 1);
-}
-
-static void test_parts_that_are_off_have_answers(void **state)
+static void test_aggregation_that_is_off_has_no_ports(void **state)
 {
     (void)state;
     expect_answer("lag", "", "\"mode\":\"off\"");
-    expect_answer("aoe", "", "\"on\":false,\"devices\":[]");
-    expect_answer("aoe-forget", "", "");
-    expect_answer("tcp-connections", "", "\"tcp-connections\":[]");
-    expect_refusal("superblocks", "",
-                   "no-flash: The drive has no array of NAND flash.");
-    expect_answer("crashes", "", "\"crashes\":[]");
-    expect_refusal("crash-now", "\"how\":\"trap\"",
-                   "bad-argument: \"how\" has to be assertion, trap or "
-                   "watchdog.");
 }
 
 /* ---- Hosts that are connected. */

@@ -15,6 +15,7 @@
 #include "firmware/services/services.h"
 #include "firmware/store/config.h"
 #include "firmware/store/identity.h"
+#include "firmware/text/neighbour_text.h"
 #include "tests/test_fixture.h"
 
 enum { START_US = 5000 };
@@ -40,8 +41,8 @@ static struct {
     uint16_t mdns_vlan[NET_PORTS];
     uint64_t due_us[6]; /* of DHCP, LLDP, its log, SNTP, mDNS, the stack */
     uint64_t held_back_us, epoch_ms;
-    unsigned int servers, changes, groups, links, dhcp_links, mdns_links,
-        sntp_links, stops;
+    unsigned int lldp_lines, servers, changes, groups, links, dhcp_links,
+        mdns_links, sntp_links, stops;
 } world;
 
 uint64_t hal_now_us(void)
@@ -111,6 +112,26 @@ uint64_t lldp_log_timer(struct lldp_log *lldp_log, uint64_t now_us)
     (void)lldp_log;
     (void)now_us;
     return world.due_us[2];
+}
+
+void lldp_log_change(struct lldp_log *lldp_log, uint8_t port,
+                     enum lldp_event event, const struct lldp *lldp,
+                     uint64_t now_us)
+{
+    (void)lldp_log;
+    (void)event;
+    (void)lldp;
+    assert_int_equal(port, 1);
+    assert_int_equal(now_us, START_US);
+    world.lldp_lines++;
+}
+
+struct neighbour_text neighbour_text(const struct lldp_text *text)
+{
+    struct neighbour_text printed = {{0}};
+
+    memcpy(printed.text, text->bytes, text->len_bytes);
+    return printed;
 }
 
 bool sntp_init(struct sntp_client *client, const struct sntp_config *config,
@@ -331,8 +352,8 @@ static void give_lease(uint8_t port, uint32_t ip, uint32_t lease_s,
 {
     const struct dhcp_lease lease = {
         .ip = ip_addr_from_v4(ip),
-        .ntp_server =
-            ntp_server != 0 ? ip_addr_from_v4(ntp_server) : (struct ip_addr){{0}},
+        .ntp_server = ntp_server != 0 ? ip_addr_from_v4(ntp_server)
+                                      : (struct ip_addr){{0}},
         .lease_s = lease_s,
         .prefix_bits = 24,
     };
@@ -401,6 +422,13 @@ static void test_lldp_sends_and_receives_what_the_configuration_says(
         assert_int_equal(world.lldp.interval_s, 40 + i);
         assert_int_equal(world.lldp.hold, 5 + i);
     }
+}
+
+static void test_a_change_of_a_neighbour_is_logged(void **state)
+{
+    (void)state;
+    world.lldp.neighbour(world.lldp.ctx, 1, LLDP_NEW, NULL);
+    assert_int_equal(world.lldp_lines, 1);
 }
 
 static void test_mdns_follows_the_ports_vlans(void **state)

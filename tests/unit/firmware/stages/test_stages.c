@@ -232,6 +232,13 @@ bool nand_medium_submit(void *medium, const struct media_io *io)
     return true;
 }
 
+bool nand_medium_wipe(void *medium, struct media_owner *owner)
+{
+    (void)medium;
+    (void)owner;
+    return false;
+}
+
 /* ---- Beds. */
 
 static void run_turn(void)
