@@ -432,7 +432,7 @@ static void test_a_setting_is_staged_and_discarded(void **state)
                   "\"live\":true");
     assert_true(world.settings.is_staged);
     assert_true(ask("config", ""));
-    assert_memory_equal(world.answer, "\"staged\":true,\"keys\":[", 23);
+    assert_memory_equal(world.answer, "\"staged\":true,\"keys\":[", 22);
     assert_non_null(strstr(world.answer, staged));
     expect_answer("config-discard", "", "");
     assert_true(ask("config", ""));
