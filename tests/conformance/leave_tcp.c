@@ -20,7 +20,7 @@ enum {
     CHECKSUM_AT = 16,
 };
 
-static bool parse(struct tcp_header *tcp, const struct packet *packet)
+static bool parse_segment(struct tcp_header *tcp, const struct packet *packet)
 {
     return packet->has_ip && !packet->is_fragment &&
            packet->protocol == PROTOCOL_TCP &&
@@ -35,7 +35,7 @@ static bool is_followed(const struct conf_rx *rx, const struct tcp_header *tcp)
         struct tcp_header later;
 
         if (next->packet.port == rx->packet.port &&
-            parse(&later, &next->packet) && later.src_port == tcp->src_port &&
+            parse_segment(&later, &next->packet) && later.src_port == tcp->src_port &&
             later.dst_port == tcp->dst_port &&
             ip_addr_equal(&next->packet.src, &rx->packet.src) &&
             ip_addr_equal(&next->packet.dst, &rx->packet.dst)) {
@@ -78,7 +78,7 @@ void leave_tcp(struct conf *conf)
     for (const struct conf_rx *rx = conf->rx; rx != NULL; rx = rx->next) {
         struct tcp_header tcp;
 
-        if (parse(&tcp, &rx->packet) && (tcp.flags & TCP_RST) == 0 &&
+        if (parse_segment(&tcp, &rx->packet) && (tcp.flags & TCP_RST) == 0 &&
             !is_followed(rx, &tcp)) {
             send_rst(conf, &rx->packet, &tcp);
         }

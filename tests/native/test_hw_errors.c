@@ -7,6 +7,7 @@
 
 #include "bed_fixture.h"
 
+#include "firmware/app/drive_io.h"
 #include "lib/bytes.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
@@ -479,7 +480,7 @@ static void test_an_older_lost_word_is_no_event_after_the_start(void **state)
 static void test_a_parity_error_of_the_rnic_is_an_event(void **state)
 {
     (void)state;
-    transfer_errors_note_rnic(the_drive(), 0x123, true);
+    drive_report_rnic_transfer(the_drive(), 0x123, true);
     native_world_pass(&bed.world, SECOND_NS);
     expect_vendor_event(HW_ERROR_RNIC_TRANSFER, "RNIC transfer failed");
 }
