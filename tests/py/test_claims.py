@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -291,6 +292,35 @@ def test_an_instance_is_found_from_another_runtime_folder(
     assert Instance("lab").stop()
     assert claims.holder("lab") is None and not lab.is_running
     assert Instance("lab").folder == paths.instance("lab")
+
+
+@pytest.mark.parametrize("words", [["--name", "lab"], ["--all"], []], ids=" ".join)
+def test_an_instance_is_found_after_its_runtime_folder_was_deleted(
+        lab: Instance, words: list[str]) -> None:
+    """As systemd does at the end of a login."""
+    pids = [entry["pid"] for entry in json.loads((lab.folder / "state.json").read_text())]
+    shutil.rmtree(lab.folder.parent)
+    (listed,) = json.loads(CliRunner().invoke(cli.app, ["list", "--json"]).output)
+    assert (listed["name"], listed["state"]) == ("lab", "does not answer")
+    assert "lab runs and cannot be reached" in run_words("status", "--name", "lab")
+    assert "running already" in run_words("up", "--name", "lab")
+    assert "lab is running: stop it" in run_words("rm", "lab")
+    done = CliRunner().invoke(cli.app, ["down", *words])
+    assert done.exit_code == 0 and "lab: ended" in done.output
+    assert not any(map(start_time, pids)) and claims.holder("lab") is None
+    assert json.loads(CliRunner().invoke(cli.app, ["list", "--json"]).output)[0][
+        "state"] == "stopped"
+
+
+def test_a_process_that_has_the_id_of_a_supervisor_that_has_ended_is_left_alone(
+        home: Path) -> None:
+    instance = Instance("lab")
+    with subprocess.Popen(["sleep", "60"]) as other, claims.claimed("lab", "essd up") as file:
+        claims.write_holder(file, claims.Holder(other.pid, "essd up", str(instance.folder)))
+        try:
+            assert not instance.stop() and other.poll() is None
+        finally:
+            other.kill()
 
 
 @pytest.mark.parametrize("name", ["demo", "bench"])

@@ -136,9 +136,19 @@ def answers(name: str) -> bool:
 
 
 def running() -> list[str]:
-    """Names of the running instances, sorted."""
+    """Names of the running instances, sorted.
+
+    Those that hold their claim count also without an answer: their runtime folder may have
+    been deleted, as the end of a login does.
+    """
     names = {path.parent.name for path in paths.runtime().glob("*/control.sock")}
-    return sorted(name for name in {*names, *claims.running()} if answers(name))
+    return sorted({*claims.running(), *(name for name in names if answers(name))})
+
+
+def is_running(name: str) -> bool:
+    """Whether this instance is one of running()."""
+    found = claims.holder(name)
+    return bool(found and found.folder) or answers(name)
 
 
 def kept() -> list[str]:
@@ -167,6 +177,9 @@ def instance(name: str = "") -> str:
 def not_running(name: str) -> str:
     """What to say if a command needs a running instance, and this one is not."""
     names = running()
+    if name in names and not (folder := claims.folder(name)).is_dir():
+        return (f"{name} runs and cannot be reached, because its folder {folder} was deleted: "
+                f"end it with {hint(name, 'down')}")
     if name == DEFAULT and not names:
         return f"nothing is running: start it with {hint(name, 'up')}"
     there = f"; running: {', '.join(names)}" if names else ""

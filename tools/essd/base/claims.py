@@ -184,6 +184,21 @@ def holder(name: str) -> Holder | None:
     return None
 
 
+def has_open(pid: int, name: str) -> bool:
+    """Whether a process has the lock file of a name open.
+
+    Another process, to which the kernel has given the id of a holder that has ended, has
+    not.
+    """
+    with contextlib.suppress(OSError):
+        lock = os.stat(lock_file(name))
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(lock, os.stat(entry.path)):
+                    return True
+    return False
+
+
 def folder(name: str) -> Path:
     """The runtime folder of an instance: that of the supervisor that holds the claim, which
     may have been started with another XDG_RUNTIME_DIR."""

@@ -34,6 +34,7 @@ STATUS_S = 30.0
 STOP_S = 60.0           # all processes have ended then
 CALL_S = 2 * 3600.0     # of other commands, which may copy disks
 LOOK_S = 1.0            # how often a client that waits looks whether the supervisor is stopped
+END_LOOK_S = 0.05       # how often it looks whether a supervisor has ended
 KILLED_LOOKS = 250      # how often it looks whether killed processes have ended: 5 s and more
 CREDENTIALS = "iII"     # struct ucred: process, user, group
 
@@ -331,13 +332,39 @@ class Instance:
         except NotAnsweringError:
             if self.bond is None:
                 raise
-        except (OSError, EssdError):
+        except OSError:
+            was_running = self.end_unreachable()
+        except EssdError:
             was_running = False
         # This also ends a supervisor that does not listen on its socket yet.
         self.end_bond()
         was_running = self.clean_up() or was_running
         self.wait_unclaimed()
         return was_running
+
+    def end_unreachable(self) -> bool:
+        """End a supervisor without a socket, such as one whose folder somebody has deleted;
+        return whether there was one.
+
+        EssdError if it does not end.
+        """
+        found = claims.holder(self.name)
+        if found is None or found.folder != str(self.folder) \
+                or not claims.has_open(found.pid, self.name):
+            return False
+        start = start_time(found.pid)
+        if self.bond is not None:
+            self.end_bond()
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(found.pid, signal.SIGTERM)
+        for _ in range(math.ceil(STOP_S / END_LOOK_S)):
+            if start_time(found.pid) != start:
+                return True
+            if is_stopped(found.pid):
+                break
+            time.sleep(END_LOOK_S)
+        raise self.not_answering(found.pid)
 
     def wait_unclaimed(self) -> None:
         """Wait until the kernel has ended the last process of the stopped instance."""

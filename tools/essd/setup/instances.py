@@ -101,8 +101,10 @@ def facts(name: str) -> dict[str, Any]:
         now = running_facts(Instance(name))
     except NotAnsweringError:
         now = {**stopped_facts(name), "state": "does not answer"}
-    except (EssdError, OSError):    # It has just ended, never ran, or cannot run here.
+    except (EssdError, OSError):    # It has just ended, never ran, or lost its folder.
         now = stopped_facts(name)
+        if chosen.is_running(name):
+            now["state"] = "does not answer"
     return {"name": name, **now, "disk_bytes": disk_bytes(data, folder),
             "data": str(data) if data.is_dir() else None, "folder": str(folder)}
 
@@ -148,7 +150,7 @@ def folders(name: str) -> list[Path]:
 def check_removable(name: str) -> list[Path]:
     """The folders that `essd rm` will delete; EssdError if it must not."""
     chosen.check_letters(name)
-    if chosen.answers(name):
+    if chosen.is_running(name):
         raise EssdError(f"{name} is running: stop it with {chosen.hint(name, 'down')} first")
     found = folders(name)
     if not found:

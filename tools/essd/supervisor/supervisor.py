@@ -457,7 +457,7 @@ class Supervisor:
         """Save process ids and start times, for `down` if the supervisor was killed.
 
         A folder that somebody has deleted is not made again: the instance goes on
-        without it, and still ends when it is told to.
+        without it, and ends when `down` finds its claim and sends it a signal.
         """
         state = [{"pid": pid, "start": start_time(pid)}
                  for pid in [os.getpid(), *(pid for part in self.parts.values()
