@@ -128,6 +128,20 @@ def test_rm_asks_on_a_terminal_and_needs_yes_elsewhere(
     assert not folder.exists()
 
 
+@pytest.mark.parametrize("words", [
+    ["snapshots", "--remove", "one"], ["snapshots"], ["fork", "one", "new"],
+    ["firmware", "activate", "A"], ["media", "info"],
+    ["media", "age", "--erasures", "1"]], ids=" ".join)
+def test_no_command_chooses_one_of_several_instances_by_itself(home, words: list[str]) -> None:
+    folder = paths.drives() / "lab/snapshots/one"
+    folder.mkdir(parents=True)
+    with FakeSupervisor("lab") as lab, FakeSupervisor("shelf") as shelf:
+        with pytest.raises(EssdError, match="several instances are running: choose one with "
+                                            "--name lab or --name shelf"):
+            run(*words)
+        assert lab.asked == shelf.asked == [] and folder.is_dir()
+
+
 def test_rm_names_the_nearest_drive(home) -> None:
     make_drive("lab-two")
     with pytest.raises(EssdError, match="there is no drive labtwo; did you mean lab-two"):

@@ -15,8 +15,8 @@ Of = Annotated[str, typer.Option(
 
 
 def instance_of(name: str) -> str:
-    """The instance whose snapshots are meant; it need not be running."""
-    return name or (chosen.running() or [chosen.DEFAULT])[0]
+    """The instance that is meant; it need not be running."""
+    return chosen.instance(name)
 
 
 @command(RUN, "snapshots")
