@@ -23,10 +23,11 @@ from fake_qemu import make_fake
 from typer.testing import CliRunner
 
 from essd import cli
+from essd.api import system
 from essd.base import claims, paths
 from essd.base.errors import EssdError
 from essd.base.process import start_time
-from essd.bench import bench
+from essd.bench import bench, mount
 from essd.demo import demo
 from essd.instance.config import Config, Drive, Link, flash_lock
 from essd.instance.instance import Instance
@@ -344,6 +345,56 @@ def test_an_instance_with_other_data_is_not_ended(
         assert instance.is_running
     finally:
         instance.stop()
+
+
+@pytest.mark.parametrize("start", ["api", "bench", "demo", "fork", "mount"])
+def test_an_instance_with_other_data_that_starts_meanwhile_is_not_ended(
+        home: Path, monkeypatch: pytest.MonkeyPatch, start: str) -> None:
+    """It starts while the loser builds, or copies files."""
+    started: list[Instance] = []
+
+    def start_other(config: Config) -> Config:
+        """What the winner does, before the loser has looked a second time."""
+        with monkeypatch.context() as patch:
+            patch.setenv("ESSD_DATA", str(home / "other"))
+            make_drive(config.name)
+            started.append(Instance(config.name))
+            started[0].start(fake_config(home, config.name))
+            started[0].wait_started()
+        return config
+
+    def begin() -> None:
+        name = "lab"
+        if start == "api":
+            system.up(name=name)
+        elif start == "fork":
+            monkeypatch.setattr(snapshots, "copy", lambda *_: started or start_other(
+                fake_config(home, "copy")))
+            folder = paths.drives() / "lab/snapshots/before"
+            folder.mkdir(parents=True)
+            (folder / "snapshot.json").write_text(
+                snapshots.describe(fake_config(home, "lab"), "before"))
+            snapshots.fork("lab", "before", "copy")
+        elif start == "demo":
+            demo.run_demo("drive", keep=False, folder=home / "report")
+        elif start == "mount":
+            mount.command(1, None, bench.Output())
+        elif start == "bench":
+            bench.command(native=False, seconds=1, rounds=1, only="", mtu=1500,
+                          target="drive", silent=0, nand=None, block=False,
+                          output=bench.Output(), timing=bench.Timing())
+
+    monkeypatch.setattr(setup, "configure", lambda wish: start_other(
+        fake_config(home, wish.name)))
+    monkeypatch.setattr(system, "_configure", lambda name, *_: start_other(
+        fake_config(home, name)))
+    monkeypatch.setattr(mount, "build_initiator", lambda: home)
+    try:
+        with pytest.raises(EssdError, match="is running already"):
+            begin()
+        assert started[0].is_running
+    finally:
+        started[0].stop()
 
 
 def test_two_starts_of_one_name_with_other_data_do_not_wait(

@@ -166,6 +166,8 @@ class FakeInstance:
     def stop(self) -> None:
         self.is_there = False
 
+    stop_started = stop
+
 
 NQN = "nqn.2014-08.org.nvmexpress:uuid:0f53e15b-7a5f-4a5f-8d4c-7cba3a2e8f10"
 DISCOVERY = f"""

@@ -232,7 +232,7 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
     except BaseException as error:
         with interrupts.ignored():
             if started:
-                instance.stop()
+                instance.stop_started()
                 for part in made.parts():
                     _add_note(error, instance.folder, part)
             if owner:

@@ -381,7 +381,7 @@ def command(native: bool, seconds: int, rounds: int | None, only: str, mtu: int,
                 f"{row.workload}, {name_of(row.target)}: {row.iops:.0f} IOPS"))
         finally:
             with interrupts.ignored():
-                instance.stop()
+                instance.stop_started()
                 setup.forget("bench")
     if not output.as_json:
         show_rows(rows)

@@ -117,7 +117,7 @@ def started(chosen: Chosen, host_kind: str) -> Iterator[Instance]:
         is_done = True
     finally:
         with interrupts.ignored():
-            instance.stop()
+            instance.stop_started()
             owner.delete(keep_logs=not is_done)
 
 

@@ -76,13 +76,14 @@ def command(seconds: int, rounds: int, only: str, mtu: int, nand: str,
 def run_new(topology: Topology, seconds: int, rounds: int,
             wanted: list[tuple[str, str]]) -> tuple[list[Row], Losses]:
     """Measure both drives, of an instance whose name is claimed, and delete them."""
+    instance = Instance(NAME)
     try:
-        instance = topology_setup.start(topology, NAME, new=True, capture=False,
-                                        capture_bytes=0)
+        topology_setup.start(topology, NAME, new=True, capture=False, capture_bytes=0,
+                             instance=instance)
         jobs = [Job.on(instance, drive) for drive in DRIVES]
         return bench_module.run(jobs, seconds, rounds, wanted, lambda row: show.line(
             f"{row.workload}, {row.target}: {row.iops:.0f} IOPS"))
     finally:
         with interrupts.ignored():
-            Instance(NAME).stop()
+            instance.stop_started()
             setup.forget(NAME)

@@ -216,7 +216,7 @@ def command(rounds: int, wanted: str | None, output: "Output") -> None:
             rows = run(machine, rounds)
         finally:
             with interrupts.ignored():
-                machine.instance.stop()
+                machine.instance.stop_started()
                 setup.forget(NAME)
     if not output.as_json:
         show_rows(rows)

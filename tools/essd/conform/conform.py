@@ -200,7 +200,7 @@ def emulated(has_nand: bool = True) -> Iterator[Stand]:
                               instance.folder / "supervisor.log"])
     finally:
         with interrupts.ignored():
-            instance.stop()
+            instance.stop_started()
             owner.delete()
 
 

@@ -162,7 +162,7 @@ def nvmet(mtu: int = 1500) -> Iterator[NvmetPeer]:
                         mtu, SIZE_MIB, True, kernel, instance)
     finally:
         with interrupts.ignored():
-            instance.stop()
+            instance.stop_started()
             owner.delete()
 
 

@@ -94,5 +94,5 @@ def started() -> Iterator[NvmetPeer]:
                             instance, part=PART, has_iwarp=True)
     finally:
         with interrupts.ignored():
-            instance.stop()
+            instance.stop_started()
             owner.delete()

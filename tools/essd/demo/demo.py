@@ -214,5 +214,5 @@ def end(instance: Instance, keep: bool = False) -> None:
         instance.release()
         return
     with interrupts.ignored():
-        instance.stop()
+        instance.stop_started()
         setup.forget(NAME)

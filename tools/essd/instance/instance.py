@@ -72,6 +72,7 @@ class Instance:
         self.name = chosen.check_name(name)
         self.folder = claims.folder(name)
         self.bond: int | None = None    # pipe to a supervisor that is bound to us
+        self.has_started = False        # by start(), and not stopped again
         self.part = part        # the drive that commands act on; "": the only one
 
     def of(self, part: str) -> "Instance":
@@ -279,6 +280,7 @@ class Instance:
         if bound:
             # Kept at once: stop() ends also a supervisor whose start is interrupted.
             reader, self.bond = os.pipe()
+        self.has_started = True
         inherited = [claim, *([reader] if bound else [])]
         try:
             with open(self.folder / "supervisor.log", "w", encoding="utf-8") as log:
@@ -340,7 +342,17 @@ class Instance:
         self.end_bond()
         was_running = self.clean_up() or was_running
         self.wait_unclaimed()
+        self.has_started = False
         return was_running
+
+    def stop_started(self) -> None:
+        """Stop what start() has started here.
+
+        Nothing if start() was refused: another instance then runs, which may have the name
+        and its drives in another data folder.
+        """
+        if self.has_started:
+            self.stop()
 
     def end_unreachable(self) -> bool:
         """End a supervisor without a socket, such as one whose folder somebody has deleted;

@@ -230,7 +230,7 @@ def forked(of: Path, facts: Facts, name: str, new: str) -> Instance:
                             "copied: fork it again")
     except BaseException:
         with interrupts.ignored():
-            instance.stop()
+            instance.stop_started()
             shutil.rmtree(paths.drives() / new, ignore_errors=True)
         raise
     instance.release()

@@ -281,9 +281,12 @@ def wait_drives(instance: Instance) -> None:
 
 def start(topology: Topology, name: str, new: bool, capture: bool,
           capture_bytes: int, lower_floor: bool = False,
-          capture_keys: Path | None = None) -> Instance:
-    """Start a topology and wait until its hosts can use its drives."""
-    instance = Instance(name)
+          capture_keys: Path | None = None, instance: Instance | None = None) -> Instance:
+    """Start a topology and wait until its hosts can use its drives.
+
+    `instance` is an object of the caller, who asks it later whether it was started.
+    """
+    instance = instance or Instance(name)
     need, there = need_mib(topology), cpu.memory_mib()
     if need > there:
         show.line(f"this topology takes about {need} MiB of memory, and this machine has "
@@ -314,7 +317,7 @@ def start_configured(topology: Topology, instance: Instance, config: Config) -> 
             wait_drives(instance)
     except interrupts.INTERRUPTS:
         with interrupts.ignored():
-            instance.stop()
+            instance.stop_started()
         show.error("interrupted: ended what this command had started "
                    f"({', '.join(config.parts())}); the drives keep their data")
         raise

@@ -219,7 +219,7 @@ def start_instance(instance: Instance, config: Config, halt: bool) -> None:
     except interrupts.INTERRUPTS:
         with interrupts.ignored():
             parts = ", ".join(config.parts())
-            instance.stop()
+            instance.stop_started()
         show.error(f"interrupted: ended what this command had started ({parts}); the "
                    f"drive {instance.name} keeps its data")
         raise
