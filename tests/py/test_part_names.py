@@ -96,6 +96,15 @@ def test_no_drive_has_the_folder_of_the_snapshots_or_of_another_drive() -> None:
     assert snapshots.list_all("unit") == []
 
 
+def test_a_snapshot_with_the_name_of_the_flash_file_is_no_drive() -> None:
+    snapshot = snapshots.folder("unit", "flash.img")
+    snapshot.mkdir(parents=True)
+    assert paths.kept_drives("unit") == [] and chosen.kept() == []
+    assert paths.drive("unit", "snapshots") == paths.drives() / "unit/drives/snapshots"
+    (paths.drives() / "unit/flash.img").touch()
+    assert paths.kept_drives("unit") == ["drive"] and Instance("unit").drive == "drive"
+
+
 def test_a_drive_is_found_where_an_older_version_has_put_it() -> None:
     for name in ("drive0", "drives"):
         (paths.drives() / "unit" / name).mkdir(parents=True)

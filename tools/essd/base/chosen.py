@@ -155,7 +155,7 @@ def kept() -> list[str]:
     """Names of the instances that have drives, running or not, sorted."""
     return sorted({path.relative_to(paths.drives()).parts[0]
                    for pattern in ("*/flash.img", "*/*/flash.img", "*/drives/*/flash.img")
-                   for path in paths.drives().glob(f"[!.]{pattern}")})
+                   for path in paths.drives().glob(f"[!.]{pattern}") if path.is_file()})
 
 
 def known() -> list[str]:

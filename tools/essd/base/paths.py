@@ -120,15 +120,15 @@ def drive(instance: str, part: str = "drive") -> Path:
     if part == "drive":
         return drives() / instance
     before = drives() / instance / part     # where essd 0.1 to 0.3 created it
-    return before if (before / "flash.img").exists() else drives() / instance / "drives" / part
+    return before if (before / "flash.img").is_file() else drives() / instance / "drives" / part
 
 
 def kept_drives(instance: str) -> list[str]:
     """Names of an instance's drives that have a flash file, sorted by number."""
     folder = drives() / instance
     names = [path.parent.name for pattern in ("*/flash.img", "drives/*/flash.img")
-             for path in folder.glob(pattern)]
-    if (folder / "flash.img").exists():
+             for path in folder.glob(pattern) if path.is_file()]    # not a snapshot's folder
+    if (folder / "flash.img").is_file():
         names.append("drive")
     return sorted(names, key=lambda name: [int(word) if word.isdigit() else word
                                            for word in re.split(r"(\d+)", name)])
