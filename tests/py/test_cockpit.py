@@ -11,6 +11,7 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -457,6 +458,25 @@ def test_rules_are_saved_replaced_and_forgotten(tmp_path: Path) -> None:
     assert [entry["name"] for entry in saved.all()] == ["slow"]
     saved.forget("slow")
     assert saved.all() == []
+
+
+def test_rules_that_several_save_at_once_are_all_kept(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (rules.Saved(tmp_path / "rules.yaml") for _ in range(2))
+    write = first.write
+    threads: list[threading.Thread] = []
+
+    def write_later(found: list[dict[str, str]]) -> None:
+        """Another cockpit saves a rule when this one has read the file."""
+        threads.append(threading.Thread(target=second.save, args=("two", "nvme do drop")))
+        threads[0].start()
+        threads[0].join(0.5)        # It waits for this one.
+        write(found)
+
+    monkeypatch.setattr(first, "write", write_later)
+    first.save("one", "nvme do drop")
+    threads[0].join(60)
+    assert [entry["name"] for entry in rules.Saved(first.path).all()] == ["one", "two"]
 
 
 def test_a_saved_rule_reaches_the_page_and_a_mistake_in_the_file_is_said() -> None:

@@ -4,6 +4,8 @@
 Saved rules are a file that `essd faults load` takes, too (docs/faults.md).
 """
 
+import contextlib
+import fcntl
 from pathlib import Path
 from typing import Any
 
@@ -80,10 +82,16 @@ class Saved:
         rule = fault_rules.parse_line(line)
         rule.name = name
         rule.check()
-        others = [entry for entry in self.all() if entry["name"] != name]
-        if len(others) >= SAVED_MAX:
-            raise EssdError(f"{SAVED_MAX} rules are saved already: forget one of them")
-        self.write([*others, {"name": name, "rule": rule.text()}])
+        with self.alone():
+            others = [entry for entry in self.all() if entry["name"] != name]
+            if len(others) >= SAVED_MAX:
+                raise EssdError(f"{SAVED_MAX} rules are saved already: forget one of them")
+            self.write([*others, {"name": name, "rule": rule.text()}])
 
     def forget(self, name: str) -> None:
-        self.write([entry for entry in self.all() if entry["name"] != name])
+        with self.alone():
+            self.write([entry for entry in self.all() if entry["name"] != name])
+
+    def alone(self) -> contextlib.AbstractContextManager[None]:
+        """No other thread or cockpit changes the file between its reading and writing."""
+        return paths.flocked(self.path.with_name(f".{self.path.name}.guard"), fcntl.LOCK_EX)
