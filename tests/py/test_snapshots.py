@@ -4,6 +4,7 @@
 import contextlib
 import json
 import re
+import shutil
 import socket
 import threading
 import time
@@ -28,6 +29,7 @@ from essd.storage import nand, snapshots
 ANSWERS = """
 import fcntl
 import os
+import time
 status = "inmigrate" if "-incoming" in sys.argv else "running"
 order = open(f"{folder}/order", "a")
 def answer(command, told):
@@ -60,6 +62,9 @@ def answer(command, told):
                     found.write(f"{name} held\\n")
         if os.path.exists(f"{folder}/kill-{name}"):
             os.kill(os.getppid(), 9)
+        while os.path.exists(f"{folder}/wait-{name}"):
+            open(f"{folder}/waits-{name}", "w").close()
+            time.sleep(0.01)
         print("loaded:", os.read(files.pop(), 1000).decode(), flush=True)
         status = "paused"
     elif command == "query-status":
@@ -452,6 +457,57 @@ def test_of_two_forks_to_one_name_at_once_one_runs_and_keeps_its_files(
     assert {part["state"] for part in copy.status()["parts"].values()} == {"running"}
     for name in ("drive0", "drive1"):
         assert (paths.drive("copy", name) / "media.raw").read_text() == f"media of {name}"
+
+
+def test_a_snapshot_that_is_loaded_is_not_removed(lab: Lab) -> None:
+    saved_and_changed(lab)
+    (lab.folder / "wait-drive1").touch()        # The load waits for this drive.
+    with ThreadPoolExecutor(1) as pool:
+        load = pool.submit(lab.instance.ask, "load-all", name="one")
+        deadline = time.monotonic() + 60
+        while not (lab.folder / "waits-drive1").exists():
+            assert time.monotonic() < deadline and not load.done()
+            time.sleep(0.01)
+        with pytest.raises(EssdError, match="another essd command uses the snapshot one now"):
+            snapshots.remove("unit", "one")
+        (lab.folder / "wait-drive1").unlink()
+        load.result(60)
+    assert contents(lab) == {"saved"}
+    snapshots.remove("unit", "one")
+    assert snapshots.list_all("unit") == [] and lab.hidden() == []
+
+
+def test_removals_that_were_interrupted_hinder_nobody(
+        lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        lab.instance.ask("save-all", name="one")
+        with monkeypatch.context() as patch:
+            patch.setattr(shutil, "rmtree", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                snapshots.remove("unit", "one")
+        assert snapshots.list_all("unit") == [] and lab.hidden() != []
+    lab.instance.ask("save-all", name="one")
+    assert lab.hidden() == []
+    snapshots.remove("unit", "one")
+    assert snapshots.list_all("unit") == [] and lab.hidden() == []
+
+
+def test_a_save_leaves_a_removal_alone(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    rmtree = shutil.rmtree
+
+    def save_first(path: Path) -> None:
+        lab.instance.ask("save-all", name="two")
+        assert path.is_dir()
+        rmtree(path)
+
+    lab.instance.ask("save-all", name="one")
+    monkeypatch.setattr(shutil, "rmtree", save_first)
+    snapshots.remove("unit", "one")
+    assert [entry["name"] for entry in snapshots.list_all("unit")] == ["two"]
+    assert lab.hidden() == []
 
 
 def test_a_snapshot_is_removed(lab: Lab) -> None:

@@ -52,6 +52,27 @@ def hold(folder: Path) -> bool:
     return True
 
 
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[bool]:
+    """Keep a folder while the caller uses it; False if it is not there, or is being removed.
+
+    Unlike hold(), this waits for nobody.
+    """
+    opened = open_folder(folder)
+    if opened is None:
+        yield False
+        return
+    try:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            is_there = paths.is_at(opened, folder)
+        except BlockingIOError:
+            is_there = False
+        yield is_there
+    finally:
+        os.close(opened)
+
+
 def is_held(folder: Path) -> bool:
     """Whether a process holds the folder."""
     opened = open_folder(folder)

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 
 from rich.table import Table
 
-from ..base import chosen, claims, interrupts, paths, persisted
+from ..base import chosen, claims, in_use, interrupts, paths, persisted
 from ..base.errors import EssdError, LOOK_UP_S
 from ..instance.config import Config
 from ..instance.instance import Instance
@@ -168,11 +169,26 @@ def list_all(instance: str) -> list[dict[str, Any]]:
 
 
 def remove(instance: str, name: str) -> None:
+    """Delete a snapshot; EssdError if an instance loads it now."""
     of = folder(instance, name)
     check_there(of)
-    gone = of.with_name(f".{name}.removed")
-    of.rename(gone)     # At no time is half a snapshot in the list.
-    shutil.rmtree(gone)
+    try:
+        is_gone = in_use.remove(of)     # At no time is half a snapshot in the list.
+    except OSError as error:
+        raise EssdError(f"the snapshot {name} cannot be deleted: {error.filename}: "
+                        f"{error.strerror}") from None
+    if not is_gone:
+        raise EssdError(f"another essd command uses the snapshot {name} now: try again when it "
+                        "has ended")
+
+
+@contextlib.contextmanager
+def kept(of: Path) -> Iterator[None]:
+    """Nobody removes the snapshot in this folder meanwhile; EssdError if it is gone."""
+    with in_use.held(of) as is_there:
+        if not is_there:
+            raise EssdError(f"there is no snapshot {of.name}")
+        yield
 
 
 def copy(source: Path, target: Path) -> None:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from qemu.qmp.error import QMPError
 
-from ..base import paths
+from ..base import in_use, paths
 from ..base.disk_swap import Swap, fresh_of
 from ..base.errors import EssdError
 from ..instance.config import Config
@@ -130,8 +130,10 @@ async def save(supervisor: "Supervisor", name: str) -> dict[str, Any]:
     if folder.exists():
         raise ValueError(f"there is a snapshot {name} already")
     for old in folder.parent.glob(".*"):        # A supervisor was killed while it saved.
-        shutil.rmtree(old, ignore_errors=True)
-    temporary = folder.with_name(f".{name}")
+        if not in_use.is_removed(old):          # Its removal may go on now.
+            shutil.rmtree(old, ignore_errors=True)
+    in_use.sweep(folder.parent)
+    temporary = folder.with_name(f".saving-{name}")
     temporary.mkdir(mode=0o700, parents=True)
     parts = machines(supervisor)
     begin = time.monotonic()
@@ -169,7 +171,7 @@ async def load(supervisor: "Supervisor", name: str) -> None:
                              "loaded into an instance with such cables")
     for part in machines(supervisor):
         part.check_start()
-    with supervisor.all_flash_kept():
+    with snapshots.kept(folder), supervisor.all_flash_kept():
         await replace_disks(supervisor, folder, disks(config, folder))
     for part in machines(supervisor):
         supervisor.forget_saved(part)
@@ -229,8 +231,10 @@ async def start_fork(supervisor: "Supervisor") -> None:
     """Start the machines of a fork; end the instance if that fails."""
     async with supervisor.snapshot_turn:
         try:
-            await resume(supervisor, Path(supervisor.config.snapshot))
-        except (QMPError, ValueError, OSError) as error:
+            folder = Path(supervisor.config.snapshot)
+            with snapshots.kept(folder):
+                await resume(supervisor, folder)
+        except (EssdError, QMPError, ValueError, OSError) as error:
             supervisor.say(f"the snapshot could not be loaded: {error}")
             await supervisor.do_stop({})
             return
