@@ -17,7 +17,7 @@ import pytest
 from fake_qemu import make_fake
 from test_json import check
 
-from essd.base import disk_swap, paths
+from essd.base import chosen, claims, disk_swap, paths
 from essd.base.errors import EssdError
 from essd.drive import modules
 from essd.instance.config import Config, Drive, End, Link, Nand, flash_lock
@@ -228,10 +228,13 @@ def test_a_load_during_which_the_supervisor_is_killed_changes_no_file(lab: Lab) 
     # The last of its threads may end after its connection.
     journal = paths.drives() / "unit" / disk_swap.JOURNAL
     deadline = time.monotonic() + 60
-    while paths.is_locked(journal):
+    while paths.is_locked(journal) or claims.holder("unit"):
         assert time.monotonic() < deadline, "the supervisor runs on"
         time.sleep(0.01)
     assert contents(lab) == {"saved"}
+    with ThreadPoolExecutor(1) as pool, claims.claimed("unit", "essd rm"):
+        pool.submit(setup.flash_path, "unit", "drive0").result(60)
+        assert contents(lab) == {"saved"}   # Another command has the drive.
     setup.flash_path("unit", "drive0")      # as the next `up` does
     assert contents(lab) == {"changed"} and lab.hidden() == []
 
@@ -416,6 +419,15 @@ def test_a_fork_has_files_of_its_own(lab: Lab) -> None:
     assert "loaded: state of drive1" in (copy.folder / "drive1/process.log").read_text()
     with pytest.raises(EssdError, match="there is an instance copy already"):
         snapshots.fork("unit", "one", "copy")
+
+
+def test_a_fork_whose_sockets_would_have_too_long_paths_is_refused(lab: Lab) -> None:
+    lab.instance.ask("save-all", name="one")
+    most = chosen.SOCKET_MAX - len(f"{paths.instance('')}/drive/{chosen.LONGEST_SOCKET}") - 1
+    new = "n" * most            # check_name() takes it, and drive0 is longer than drive.
+    with pytest.raises(EssdError, match=f"--name {new}: the path .* choose a shorter --name"):
+        snapshots.fork("unit", "one", new)
+    assert not (paths.drives() / new).exists()
 
 
 def test_a_fork_writes_no_secrets(lab: Lab, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
-from . import persisted
+from . import claims, paths, persisted
 
 JOURNAL = ".load.json"
 
@@ -90,6 +90,14 @@ def put_back(journal: Path) -> None:
             old_of(Path(name)).replace(name)
         fresh_of(Path(name)).unlink(missing_ok=True)
     journal.unlink()
+
+
+def recover_of(name: str) -> None:
+    """Do recover() for an instance; nothing while somebody else has claimed its name."""
+    folder = paths.drives() / name
+    if (folder / JOURNAL).exists():
+        with contextlib.suppress(claims.ClaimedError), claims.claimed(name, "essd"):
+            recover(folder)
 
 
 def recover(folder: Path) -> None:

@@ -571,7 +571,7 @@ def drive_devices(wish: Wish) -> list[str]:
 
 def flash_path(name: str, part: str = "drive") -> Path:
     """The flash file of a drive; if a load of a snapshot was killed, it is undone."""
-    disk_swap.recover(paths.drives() / name)
+    disk_swap.recover_of(name)
     return data_folder(name, part) / "flash.img"
 
 

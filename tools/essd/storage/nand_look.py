@@ -50,7 +50,7 @@ class Fill:
 def opened_array(name: str, part: str) -> tuple[Instance, Nand]:
     instance = fleet.one(Instance(name), part)
     # If a load of a snapshot was killed, it is undone, as before a start.
-    disk_swap.recover(paths.drives() / name)
+    disk_swap.recover_of(name)
     array = array_of(instance)
     # essd-nand checks it too, but it may have to be built first.
     if media.is_written(Path(array.path)):

@@ -217,6 +217,8 @@ def forked(of: Path, facts: Facts, name: str, new: str) -> Instance:
         raise EssdError(ALREADY.format(new))
     config = deepcopy(facts.config)
     check(config, name, facts)
+    chosen.check_sockets(new, [*config.hosts, *["peer"] * bool(config.peer)],
+                         [*config.drives, *config.switches])
     config.name = new
     config.snapshot = str(of)
     try:
