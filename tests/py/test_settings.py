@@ -297,6 +297,9 @@ def test_a_restart_is_offered_or_made_for_keys_that_wait(
     said = capsys.readouterr().out
     assert "from the drive's next start: port.0.mtu\n" in said
     assert "reset --name unit restarts the firmware now" in said
+    settings_cmd.report(Instance("unit", "drive1"), ["port.0.mtu"])
+    assert "./essd reset --name unit --part drive1 restarts" in " ".join(
+        capsys.readouterr().out.split())
     settings_cmd.report(Instance("unit"), ["port.0.mtu"], restarts=True)
     assert asked == [("reset", {"part": "drive", "halt": False})]
     assert "the firmware restarts, with the new port.0.mtu\n" in capsys.readouterr().out

@@ -144,9 +144,9 @@ def off_words(instance: Instance) -> str:
     if part.get("state") == "running":
         return ""
     if part.get("saved"):
-        return f"{name} is saved: {instance.hint('load')} resumes it"
+        return f"{name} is saved: {instance.hint('load', *instance.part_words)} resumes it"
     why = f" ({part['why']})" if part.get("why") else ""
-    return f"{name} is off{why}: {instance.hint('power-on')} starts it"
+    return f"{name} is off{why}: {instance.hint('power-on', *instance.part_words)} starts it"
 
 
 def leaves(keyboard: int, uart: socket.socket | None) -> bool:

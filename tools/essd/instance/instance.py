@@ -119,7 +119,7 @@ class Instance:
         with paths.locked_or(f"another command writes the files of {self.the_drive} now: "
                              "wait until it has ended", flash_lock(self.folder, self.drive)):
             part = self.status()["parts"][self.drive]
-            rest = [] if self.drive == "drive" else ["--part", self.drive]
+            rest = self.part_words
             if part["state"] == "running":
                 raise EssdError(f"{self.the_drive} is powered: stop it with "
                                 f"{self.hint('down')}, or cut its power with "
@@ -220,6 +220,11 @@ class Instance:
     def hint(self, command: str, *rest: str) -> str:
         """A command for the user to type, with this instance's --name."""
         return chosen.hint(self.name, command, *rest)
+
+    @property
+    def part_words(self) -> list[str]:
+        """What a suggested command needs to act on this drive."""
+        return [] if self.drive == "drive" else ["--part", self.drive]
 
     def status(self) -> dict[str, Any]:
         return dict(self.ask("status"))
