@@ -14,6 +14,7 @@ from test_conform import END, run_event, told
 from test_conform import test_event as event_of
 
 from essd.base import paths, show
+from essd.base.errors import EssdError
 from essd.build.fw_build import BuildError
 from essd.conform import report as conform_report
 from essd.instance.config import STOCK
@@ -497,6 +498,27 @@ def test_the_counts_of_a_conformance_run_are_read() -> None:
     assert screens.conform_count(last) == {"passed": 1, "failed": 0, "skipped": 1,
                                            "errors": 1}
     assert screens.conform_count("lint: passed") == Counter()
+
+
+@pytest.mark.parametrize("only", [["lint"], ["native"]])
+def test_a_second_run_in_a_checkout_is_refused_and_touches_nothing(
+        only: list[str], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def second(run: Run) -> None:
+        before = run.log.read_text()
+        with pytest.raises(EssdError, match="another essd test runs in this checkout"):
+            testrun.run_tests(False, only)
+        assert run.log.read_text() == before == "of the first run\n"
+
+    def first(run: Run) -> None:
+        run.show_and_log("of the first run")
+        second(run)
+        ended.append(run.stage)
+    ended: list[str] = []
+    monkeypatch.setattr(testrun, "BACKGROUND", {})
+    monkeypatch.setattr(testrun, "STAGES", {"native": first, "lint": lambda run: None})
+    assert testrun.run_tests(False, ["native"]) == 0
+    assert ended == ["native"]
+    assert testrun.run_tests(False, ["lint"]) == 0      # The first has ended.
 
 
 # What the hosts of end-to-end tests are

@@ -559,8 +559,15 @@ def run_tests(every: bool, only: list[str]) -> int:
     """Run the stages; return the exit status of the process."""
     for name in only:
         check_word("--only", name, STAGES)
-    names = only or [x for x in STAGES if every or x not in ONLY_WITH_ALL]
     LOGS.mkdir(parents=True, exist_ok=True)
+    with paths.locked_or("another essd test runs in this checkout now, and two of them would "
+                         f"write the same files in {LOGS}: wait until it has ended, or take "
+                         "another checkout", LOGS / "lock"):
+        return run_stages(every, only or [x for x in STAGES if every or x not in ONLY_WITH_ALL])
+
+
+def run_stages(every: bool, names: list[str]) -> int:
+    """Run these stages one after another; as run_tests()."""
     run = Run(every)
     times: dict[str, float] = {}
     failures: dict[str, str] = {}
