@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import json
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,3 +139,19 @@ def test_reports_during_a_run_count_each_drive_once() -> None:
         found = run.now()
         assert found.transport == ["timeouts 2", "timeouts 3"]
         assert found.complaints == ["restarted"]
+
+
+def test_runs_that_end_at_once_keep_their_logs_one_after_the_other(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second would delete the folder into which the first one copies."""
+    monkeypatch.setattr(paths, "build", lambda: tmp_path / "build")
+    copy = shutil.copy
+
+    def copy_locked(source: Path, target: Path) -> None:
+        assert paths.is_locked(tmp_path / "build/conform/qemu.lock")
+        copy(source, target)
+    monkeypatch.setattr(shutil, "copy", copy_locked)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/results.jsonl").write_text("{}")
+    kept = conform.keep_logs(tmp_path / "run", conform.Stand("qemu", []))
+    assert (kept / "results.jsonl").read_text() == "{}"

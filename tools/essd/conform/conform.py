@@ -8,6 +8,7 @@ results and writes the reports.  docs/conformance.md describes the interface.
 """
 
 import contextlib
+import fcntl
 import os
 import re
 import selectors
@@ -388,11 +389,12 @@ def judge(results: Results, status: int, log: Path) -> None:
 def keep_logs(folder: Path, stand: Stand) -> Path:
     """Keep the logs in build/conform/; they replace those of the previous run."""
     kept = paths.build() / "conform" / stand.name
-    shutil.rmtree(kept, ignore_errors=True)
-    kept.mkdir(parents=True, exist_ok=True)
-    for path in (*folder.iterdir(), *stand.logs):
-        if path.exists():
-            shutil.copy(path, kept / path.name)
+    with paths.flocked(kept.with_name(f"{kept.name}.lock"), fcntl.LOCK_EX):
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.mkdir(parents=True, exist_ok=True)
+        for path in (*folder.iterdir(), *stand.logs):
+            if path.exists():
+                shutil.copy(path, kept / path.name)
     return kept
 
 
