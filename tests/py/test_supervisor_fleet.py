@@ -21,7 +21,7 @@ from essd.instance import fleet as essd_fleet
 from essd.instance.config import Config, Drive, End, Host, Link, Switch
 from essd.instance.instance import Instance
 from essd.observe import status
-from essd.supervisor import switch_part
+from essd.supervisor import drive_part, supervisor as supervisors, switch_part
 from essd.supervisor.supervisor import Supervisor
 
 # Answers each request on its control socket, and writes the requests to its log.
@@ -273,3 +273,50 @@ def test_a_halted_drive_that_loses_its_power_lets_the_others_go_on(tmp_path: Pat
     assert halting.asked["drive2"] == ["stop", "cont"]
     assert halting.asked["host"] == ["stop", "cont"]
     assert not halting.supervisor.parts["drive0"].halted
+
+
+class Silent(Monitor):
+    """The monitor of a QEMU that is stopped: it never answers."""
+
+    async def execute(self, *_words: object) -> object:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+def test_the_power_of_a_drive_that_does_not_answer_can_be_cut(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its capacitors would keep it alive until it has saved its write buffer."""
+    monkeypatch.setattr(drive_part, "POWER_FAIL_S", 0.2)
+    drive = Supervisor(tmp_path, fleet_config(tmp_path)).parts["drive0"]
+    drive.qmp = Silent()        # type: ignore[assignment]
+
+    async def run() -> int | None:
+        process = await asyncio.create_subprocess_exec("sleep", "1000")
+        drive.process, drive.state = process, "running"
+        await asyncio.wait_for(drive.fail_power(), 60)
+        return process.returncode
+
+    assert asyncio.run(run()) == -signal.SIGKILL
+    assert (drive.state, drive.process) == ("off", None)
+
+
+@pytest.mark.parametrize("does_stop", [False, True])
+def test_a_part_that_does_not_answer_keeps_nobody_from_ending(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does_stop: bool) -> None:
+    """When the drive that halted the others has ended, they are to go on."""
+    monkeypatch.setattr(supervisors, "MONITOR_S", 1000 if does_stop else 0.2)
+    halting = Halting(tmp_path)
+    supervisor = halting.supervisor
+
+    async def run() -> None:
+        await halting.event("STOP", "drive0")
+        supervisor.parts["drive2"].qmp = Silent()       # type: ignore[assignment]
+        drive = supervisor.parts["drive0"]
+        drive.process = await asyncio.create_subprocess_exec("sleep", "1000")
+        drive.state = "running"
+        await asyncio.wait_for(supervisor.command(
+            {"command": "stop"} if does_stop else {"command": "power-cut", "part": "drive0"}), 60)
+
+    asyncio.run(run())
+    assert supervisor.parts["drive0"].state == "off" and supervisor.halter is None
+    assert does_stop or halting.asked["host"] == ["stop", "cont"]

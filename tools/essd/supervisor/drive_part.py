@@ -115,16 +115,16 @@ class DrivePart(Part):
         """Make the power of a drive with capacitors fail, and wait until QEMU has ended.
 
         QEMU ends itself when the drive has saved its write buffer, or when the
-        capacitors are empty.
+        capacitors are empty.  One that is stopped does not answer: it is killed.
         """
         process = self.process
-        if process is not None and not self.halted:
+        if process is not None and not self.halted and self.qmp is not None:
             self.state = "off"
-            # QEMU may end before it answers.
-            with contextlib.suppress(QMPError, RuntimeError, EOFError, OSError):
-                await self.execute(*POWER_FAIL)
             with contextlib.suppress(asyncio.TimeoutError):
                 async with asyncio.timeout(POWER_FAIL_S):
+                    # QEMU may end before it answers.
+                    with contextlib.suppress(QMPError, RuntimeError, EOFError, OSError):
+                        await self.execute(*POWER_FAIL)
                     await process.wait()
         await self.kill()
 

@@ -43,6 +43,19 @@ from .uml_part import UmlPart
 
 ANSWER_S = 5.0      # time limit of a request to the drive's firmware
 SAVE_S = 20.0       # and of one that erases flash sectors
+MONITOR_S = 30.0    # and of one to QEMU itself
+
+
+async def answer_in_time(asked: Awaitable[object]) -> object:
+    """The answer of a machine to a command; TimeoutError if it does not come.
+
+    A machine whose process is stopped does not answer; the commands that wait for it
+    would otherwise never end.
+    """
+    try:
+        return await asyncio.wait_for(asked, MONITOR_S)
+    except TimeoutError:
+        raise TimeoutError(f"no answer within {MONITOR_S:.0f} s") from None
 
 
 class Supervisor:
@@ -131,8 +144,8 @@ class Supervisor:
         for part in others:
             part.halted = halted
         answers = await asyncio.gather(
-            *(part.execute("stop" if halted else "cont", {}) for part in others),
-            return_exceptions=True)
+            *(answer_in_time(part.execute("stop" if halted else "cont", {}))
+              for part in others), return_exceptions=True)
         ms = 1e3 * (time.time() - since["seconds"]) - since["microseconds"] / 1e3
         for part, answer in zip(others, answers, strict=True):
             what = "halted" if halted else "continued"
@@ -179,6 +192,7 @@ class Supervisor:
                 "cables": self.cables.status()}
 
     async def do_stop(self, _request: dict[str, Any]) -> object:
+        self.halter = None              # Its end lets nobody go on: all of them end.
         for part in self.parts.values():
             await part.kill()
         self.done.set()
