@@ -2,6 +2,7 @@
 """`essd test`: what it shows, and which failed tests it repeats."""
 
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from essd.conform import report as conform_report
 from essd.instance.config import STOCK
 from essd.testrun import repeat as repeats, screen as screens, testrun
 from essd.testrun.testrun import Run, StageError
+
+TOP = paths.TOP         # which fixtures replace
 
 # What `pytest -v -n 2 --dist loadfile` prints.
 PYTEST = """\
@@ -519,6 +522,67 @@ def test_a_second_run_in_a_checkout_is_refused_and_touches_nothing(
     assert testrun.run_tests(False, ["native"]) == 0
     assert ended == ["native"]
     assert testrun.run_tests(False, ["lint"]) == 0      # The first has ended.
+
+
+# Native tests with another program or Linux's kernel as peer
+
+PRESETS = {"version": 3, "configurePresets": [
+    {"name": "native", "generator": "Ninja", "binaryDir": "${sourceDir}/build/native"}],
+    "testPresets": [{"name": "native", "configurePreset": "native"}]}
+
+
+def native_stage(run: Run, monkeypatch: pytest.MonkeyPatch, tests: dict[str, str],
+                 real: tuple[str, ...] = ()) -> str:
+    """Run the stage with tests that are scripts of the shell; return its complaint."""
+    monkeypatch.setattr(testrun.headers, "read_build", lambda build: ({}, 0))
+    monkeypatch.setattr(testrun.headers, "summary", lambda counts, objects: "")
+    monkeypatch.setattr(testrun.headers, "complaints", lambda counts, listed: [])
+    (paths.TOP / "CMakePresets.json").write_text(json.dumps(PRESETS))
+    (paths.TOP / "CMakeLists.txt").write_text("\n".join([
+        "cmake_minimum_required(VERSION 3.25)", "project(sample NONE)", "enable_testing()",
+        *(f"add_test(NAME {name} COMMAND sh -c \"{script}\")" for name, script in tests.items()),
+        *(f"set_tests_properties({name} PROPERTIES LABELS real-time)" for name in real)]))
+    run.stage = "native"
+    run.log.write_text("")
+    try:
+        testrun.native(run)
+    except StageError as error:
+        return str(error)
+    return ""
+
+
+def test_a_native_test_in_real_time_that_fails_by_chance_is_repeated_alone(
+        run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    tests = {"tcp_peer": "rmdir first || { mkdir first && exit 1; }",
+             "cuts": "echo 12 power cuts of 3 shapes"}
+    assert native_stage(run, monkeypatch, tests, ("tcp_peer",)) == ""
+    assert run.repeated == ["native: passed when repeated: tcp_peer"]
+    assert run.counts["native"] == {"passed": 1, screens.REPEATED: 1}
+    assert "native: 12 random power cuts of the translation layer" in run.summaries
+    kept = repeats.first_failures(run.log)
+    assert {"native.log", "native.xml", "LastTest.log"} == {one.name for one in kept.iterdir()}
+
+
+def test_a_native_test_that_fails_twice_is_a_failure(
+        run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = native_stage(run, monkeypatch, {"tcp_peer": "exit 1"}, ("tcp_peer",))
+    assert error.startswith("failed twice in a row: tcp_peer")
+
+
+def test_native_tests_that_only_compute_are_not_repeated(
+        run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = native_stage(run, monkeypatch, {"tcp_peer": "exit 1", "unit": "exit 1"},
+                         ("tcp_peer",))
+    assert error.startswith("ctest: status 8") and not run.repeated
+
+
+def test_every_native_test_with_another_process_as_peer_is_in_real_time() -> None:
+    """A script that starts it is what such a test runs."""
+    for path in TOP.glob("tests/**/CMakeLists.txt"):
+        text = path.read_text(encoding="utf-8")
+        for name in re.findall(r"add_test\(NAME (\S+) COMMAND \$\{Python3_EXECUTABLE\}", text):
+            (properties,) = re.findall(rf"set_tests_properties\({name} PROPERTIES ([^)]*)\)", text)
+            assert "LABELS real-time" in properties, name
 
 
 # What the hosts of end-to-end tests are

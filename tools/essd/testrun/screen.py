@@ -128,6 +128,7 @@ CTEST_RESULT = re.compile(r"^ *\d+/\d+ +Test +#\d+: (\S+) \.* *(\S.*?) +([\d.]+)
 CTEST_BEGINS = re.compile(r"^ +Start +\d+: ")
 
 
+REAL_TIME = "real-time"     # label of tests with another program or the kernel as peer
 DEPTH = 3           # of the folders that have a line of their own: tests/unit/net
 
 
@@ -141,6 +142,13 @@ def folders(listed: str, build: PurePath) -> dict[str, str]:
             folder = PurePath(*folder.relative_to(build).parts[:DEPTH])
         found[str(test["name"])] = str(folder)
     return found
+
+
+def real_time(listed: str) -> set[str]:
+    """The tests with the label of those in real time, from the same list."""
+    return {str(test["name"]) for test in json.loads(listed)["tests"]
+            for one in test.get("properties", [])
+            if one["name"] == "LABELS" and REAL_TIME in one["value"]}
 
 
 class CtestScreen:

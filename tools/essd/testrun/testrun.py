@@ -36,6 +36,8 @@ from . import (coverage as coverage_report, dissect as conform_dissect, fuzz as 
                lints, repeat as repeats, screen as screens)
 
 LOGS = paths.TOP / "build" / "test"
+LAST_TEST = "build/native/Testing/Temporary/LastTest.log"    # ctest's own log
+CTEST_FAILED = 8        # ctest's exit status when tests failed
 TAIL_LINES = 40
 CLEAN_UP_S = 30         # for a command that was interrupted
 STAGE_S = 3 * 3600      # time limit of each command of a stage
@@ -264,24 +266,47 @@ def native(run: Run) -> None:
     listed = subprocess.run([*words, "--show-only=json-v1"], cwd=paths.TOP, check=True,
                             text=True, stdout=subprocess.PIPE, timeout=LOOK_UP_S).stdout
     screen = screens.CtestScreen(screens.folders(listed, paths.TOP / "build/native"))
+    error = None
     # One more than there are cores: the programs with a peer in Linux's kernel wait.
     beside = str((os.cpu_count() or 1) + 1)
+    repeats.forget(repeats.first_failures(run.log))
     try:
         run.command(*words, "-j", beside, "--output-junit", report, show_line=screen)
+    except StageError as one:
+        error = one
     finally:
         run.count(screen.count)
         run.reports.append(report)
     if screen.lost:
         raise StageError(f"{screen.lost}; see {run.log}")
     run.summaries.append(f"native: {random_cuts():,} random power cuts of the translation layer")
+    if error is not None:
+        repeat_native(run, screens.real_time(listed), screen.failed, error)
     if wrong := headers.complaints(counts, headers.listed()):
         raise StageError("\n".join(wrong))
 
 
+def repeat_native(run: Run, real: set[str], failed: list[str], error: StageError) -> None:
+    """Repeat each failed test alone, if all that failed are in real time."""
+    if error.status != CTEST_FAILED or not failed or not {*failed} <= real:
+        raise error
+    repeats.keep(repeats.first_failures(run.log), run.log, run.log.with_suffix(".xml"),
+                 paths.TOP / LAST_TEST)
+
+    def run_one(test: str) -> None:
+        once = screens.CtestScreen({test: test})
+        run.command("ctest", "--preset", "native", "--no-tests=error", "-R",
+                    f"^{re.escape(test)}$", is_counted=False, show_line=once)
+        if once.count != {"passed": 1}:
+            raise StageError(f"it has not passed: {screens.counted(once.count) or 'not run'}")
+    if why := run.repeat({test: Counter(failed=1) for test in failed}, run_one):
+        raise StageError(f"{why}; see {run.log}")
+
+
 def random_cuts() -> int:
     """How many cuts test_ftl_cuts has made, in all of its runs."""
-    log = paths.TOP / "build/native/Testing/Temporary/LastTest.log"
-    lines = re.findall(r"^(\d+) power cuts of \d+ shapes", log.read_text(errors="replace"), re.M)
+    lines = re.findall(r"^(\d+) power cuts of \d+ shapes",
+                       (paths.TOP / LAST_TEST).read_text(errors="replace"), re.M)
     return sum(int(count) for count in lines)
 
 
