@@ -25,6 +25,7 @@ from essd.instance import steps
 from essd.instance.config import Config
 from essd.instance.instance import Instance, Result
 from essd.instance.steps import Job, Step
+from essd.observe import losses
 from essd.topology import reader as topology_yaml, setup as topology_setup
 
 EBADE = "dd: error writing '/dev/nvme0n1': Invalid exchange"
@@ -251,6 +252,8 @@ def demo_steps(monkeypatch: pytest.MonkeyPatch, facts: dict[str, str],
     for found in ("FIRST_BOOT", "DRIVE_ONLY", "LAST", "POWER_OFF", "FOUR_PROTOCOLS",
                   "SECOND_BOOT", "TWO_HOSTS"):
         monkeypatch.setattr(demo, found, every(getattr(demo, found)))
+    monkeypatch.setattr(losses, "read", lambda instance: losses.Losses(
+        {"host: eth0 pfifo": 3, "host: eth1 pfifo": 0}))
     monkeypatch.setattr(demo, "two_hosts", lambda name: cast(Config, None))
     monkeypatch.setattr(protocol_steps, "problem", lambda: "")
     monkeypatch.setattr(protocol_steps, "configured", lambda *_: cast(Config, None))
@@ -271,6 +274,21 @@ def test_each_step_of_the_demo_is_a_row_of_its_table(demo_steps: list[str]) -> N
         assert re.search(rf"{re.escape(name)} +│ a command", text), text
     for words in ("fail over", "Four namespaces", "reserves"):
         assert any(words in name for name in demo_steps)
+
+
+@pytest.mark.parametrize(("target", "boots"), [("drive", 3), ("nvmet", 2)])
+def test_the_demo_prints_the_lost_frames_of_each_boot(
+        demo_steps: list[str], target: str, boots: int) -> None:
+    assert demo_output(target).count(
+        "frames lost between drive and host: host: eth0 pfifo 3\n") == boots
+
+
+def test_lost_frames_that_cannot_be_read_end_no_demo(
+        demo_steps: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(instance: Instance) -> losses.Losses:
+        raise EssdError("it does not answer")
+    monkeypatch.setattr(losses, "read", read)
+    assert "all parts unknown (it does not answer)" in demo_output()
 
 
 def test_the_demo_with_nvmet_leaves_out_what_only_the_drive_has(

@@ -128,6 +128,7 @@ def test_the_list_has_every_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
 def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Script]:
     """A scenario that runs on a system without any machine."""
     from essd.api import system
+    from essd.observe import losses
 
     class Fake:
         drives: tuple[()] = ()
@@ -144,7 +145,12 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Script]:
         def check(self) -> None:
             pass
 
+    def read(_: object) -> losses.Losses:
+        assert not Fake.is_closed
+        return losses.Losses({"host: eth0 pfifo": 3})
+
     monkeypatch.setattr(system, "up", lambda **_: Fake())
+    monkeypatch.setattr(losses, "read", read)
 
     def make(run: Callable[[Any, Report], None]) -> Script:
         of = Scenario(title="A try", question="Does it work?", topology="dual-port.yaml")
@@ -164,9 +170,11 @@ def test_a_run_writes_a_report_in_three_formats(
     assert scenarios.command(fake(run), None, tmp_path / "out", False) == 0
     data = json.loads((tmp_path / "out/report.json").read_text())
     assert data["verdict"] == "passed"
+    lost = "frames lost between drive and host: host: eth0 pfifo 3"
+    assert data["facts"]["losses"] == lost
     assert data["figures"] == [{"name": "speed", "value": 12.35, "unit": "MB/s"}]
     text = (tmp_path / "out/report.md").read_text()
-    assert "**Verdict: passed**" in text and "something \\| happens" in text
+    assert lost in text and "**Verdict: passed**" in text and "something \\| happens" in text
     assert "▅ █" in text
     page = (tmp_path / "out/report.html").read_text()
     assert "&lt;b&gt;7&lt;/b&gt; blocks" in page and "<polyline" in page

@@ -170,6 +170,7 @@ def run(script: Script, topology: Path | None = None) -> Report:
 
     An error during the run is in the report.  EssdError if nothing could be started.
     """
+    from ..observe import losses
     from .system import up
     path, _ = read_topology(script.scenario, topology)
     with up(topology=path) as system:
@@ -184,6 +185,8 @@ def run(script: Script, topology: Path | None = None) -> Report:
             report.error = str(error)
             report.event(f"ended by an error: {error}")
         report.duration_s = round(time.monotonic() - begin, 1)
+        report.facts["losses"] = losses.since_start(system.instance)
+        show.note(report.facts["losses"])
     return report
 
 

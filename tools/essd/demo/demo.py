@@ -12,6 +12,7 @@ from ..instance import steps
 from ..instance.config import Config, console_log
 from ..instance.instance import Instance, Result
 from ..instance.steps import Job, Step
+from ..observe import losses
 from ..setup import setup
 from ..setup.setup import Wish
 from . import nand_steps, protocol_steps, report as demo_report, subsystem_steps
@@ -90,6 +91,12 @@ def boot(instance: Instance, config: Config, transcript: Transcript) -> Job:
     return job
 
 
+def stop(instance: Instance) -> None:
+    """End everything, after a line that says which frames were lost."""
+    show.line(losses.since_start(instance))
+    instance.stop()
+
+
 def two_hosts(name: str) -> Config:
     """A drive with the data sheet's NQN, and two hosts, on two switches."""
     return protocol_steps.configured(name, subsystem_steps.TWO_HOSTS,
@@ -103,7 +110,7 @@ def run_protocols(instance: Instance, transcript: Transcript) -> None:
         show.line(f"One file over four protocols is left out: {why_not}")
         return
     transcript.begin_step("Restart the same drive with all of its protocols")
-    instance.stop()
+    stop(instance)
     job = boot(instance, protocol_steps.configured(NAME, protocol_steps.TOPOLOGY,
                                                    protocol_steps.SETTINGS), transcript)
     for name, action in FOUR_PROTOCOLS:
@@ -151,11 +158,12 @@ def run_all(instance: Instance, target: str, transcript: Transcript,
         run_protocols(instance, transcript)
     transcript.begin_step("Restart the same drive with the data sheet's NQN"
                           + (" and two hosts on switches" if is_drive else ""))
-    instance.stop()
+    stop(instance)
     job = boot(instance, two_hosts(NAME) if is_drive else setup.configure(
         Wish(name=NAME, target=target, nqn=DATASHEET_NQN)), transcript)
     for name, action in [*SECOND_BOOT, *(TWO_HOSTS if is_drive else [])]:
         run_step(name, action, job, transcript)
+    show.line(losses.since_start(instance))
 
 
 def run_claimed(instance: Instance, target: str, keep: bool, folder: Path | None) -> None:

@@ -152,3 +152,15 @@ def words(lost: Losses) -> str:
     if not lost.counts and not lost.unknown:
         texts.insert(0, "none")
     return f"frames lost between drive and host: {', '.join(texts)}"
+
+
+def since_start(instance: Instance) -> str:
+    """One line for people: what the parts have lost since they were started.
+
+    If that is not known, the line says why.
+    """
+    try:
+        lost = grown(Losses(), read(instance))
+    except EssdError as error:
+        lost = Losses(unknown={"all parts": str(error)})
+    return words(lost)
