@@ -19,12 +19,15 @@ function(essd_foreign_folder top name dir)
         COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${tools} PYTHONDONTWRITEBYTECODE=1
             ${Python3_EXECUTABLE} -m essd.build.libraries ${name}
         OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE
+        ERROR_VARIABLE said ECHO_ERROR_VARIABLE ERROR_STRIP_TRAILING_WHITESPACE
         RESULT_VARIABLE status)
     if(status)
-        message(FATAL_ERROR "The sources of ${name} cannot be fetched; see above.")
+        string(REGEX MATCH "[^\n]*$" why "${said}")
+        message(FATAL_ERROR "The sources of ${name} cannot be fetched: ${why}")
     endif()
+    # If the folder is deleted, the next build configures again, which fetches it.
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
-        ${tools}/${module})
+        ${tools}/${module} ${found})
     set(${dir} ${found} PARENT_SCOPE)
 endfunction()
 

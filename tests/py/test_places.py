@@ -14,7 +14,9 @@ from essd.base import paths
 from essd.base.errors import EssdError
 from essd.build import fw_build, native_build
 from essd.build.fw_build import BuildError, first_error, forget_moved, run_logged
-from essd.setup import doctor, prepare
+from essd.setup import doctor, prepare, setup
+from essd.topology import setup as topology_setup
+from essd.topology.topology import Topology
 
 PROJECT = """cmake_minimum_required(VERSION 3.20)
 project(sample NONE)
@@ -96,6 +98,40 @@ def test_every_command_that_builds_with_cmake_locks_its_folder() -> None:
             assert "alone(" in text or "is_configured(" in text, path
 
 
+LIBRARY = """cmake_minimum_required(VERSION 3.25)
+project(sample NONE)
+include({real}/cmake/libraries.cmake)
+essd_foreign_folder(${{CMAKE_SOURCE_DIR}} sample dir)
+add_custom_target(sample ALL COMMAND ${{CMAKE_COMMAND}} -E echo ${{dir}})
+"""
+
+
+def library_project(top: Path, fetch: str) -> None:
+    """A project with a library of others, which a script in place of ours fetches."""
+    module = top / "tools/essd/build/libraries.py"
+    module.parent.mkdir(parents=True)
+    for folder in (module.parent, module.parents[1]):
+        (folder / "__init__.py").touch()
+    module.write_text(f"import pathlib, sys\nfolder = pathlib.Path({str(top / 'library')!r})\n"
+                      f"{fetch}\nfolder.mkdir(exist_ok=True)\nprint(folder)\n")
+    (top / "CMakeLists.txt").write_text(LIBRARY.format(real=paths.TOP))
+
+
+def test_a_library_that_was_deleted_is_fetched_again_by_the_next_build(tmp_path: Path) -> None:
+    library_project(tmp_path, "")
+    configure(tmp_path)
+    (tmp_path / "library").rmdir()
+    run_logged(["cmake", "--build", str(tmp_path / "build")], tmp_path / "log", "it")
+    assert (tmp_path / "library").is_dir()
+
+
+def test_why_a_library_cannot_be_fetched_is_named(tmp_path: Path) -> None:
+    why = "there is no such folder as that for what is fetched; take another one for all of it"
+    library_project(tmp_path, f"sys.exit('fetching sample\\n{why}')")
+    with pytest.raises(BuildError, match=f"sample cannot be fetched: {why}"):
+        configure(tmp_path)
+
+
 def test_a_damaged_cache_of_cmake_is_configured_again(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also in the folder that a missing line would stand for."""
@@ -163,7 +199,14 @@ def test_a_folder_that_cannot_be_written_is_refused_first_and_found_by_doctor(
 def test_a_cache_in_which_nothing_can_be_built_is_refused_before_downloads(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("ESSD_CACHE", str(tmp_path / name))
-    for act in (paths.cache, prepare.prepare):
+    def build() -> None:
+        fw_build.build_targets(lambda text: None, tmp_path / "build", "", "it", "it", tmp_path)
+
+    def native() -> None:
+        native_build.native_program("native", "none", "it")
+    wish = setup.Wish(name="unit")
+    for act in (paths.cache, prepare.prepare, build, native, lambda: setup.made(wish, None, False),
+                lambda: topology_setup.start(Topology("x"), "unit", False, False, 0)):
         with pytest.raises(EssdError, match="with which QEMU cannot be built; ESSD_CACHE names"):
             act()
     assert [one for one in doctor.examine() if not one.ok and "cannot be built" in one.text]

@@ -2,6 +2,8 @@
 """Builds the boot ROM and the firmware for RV64."""
 
 import contextlib
+import fcntl
+import itertools
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -9,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.errors import BUILD_S, EssdError
-from ..base.paths import TOP, build as build_folder, locked
+from ..base.paths import TOP, all_builds_lock, build as build_folder, cache, flocked, locked
 from . import elf
 
 SOURCE = TOP / "firmware" / "rv64"
@@ -63,13 +65,24 @@ def forget_moved(build: Path, source: Path) -> None:
 
 
 @contextlib.contextmanager
+def locked_build(build: Path) -> Iterator[None]:
+    """Lock a CMake folder, and keep the libraries in the cache that are compiled there.
+
+    EssdError before anything is compiled if they could not be kept in the cache.
+    """
+    cache()
+    with flocked(all_builds_lock(), fcntl.LOCK_SH), locked(build / "lock"):
+        yield
+
+
+@contextlib.contextmanager
 def alone(build: Path, source: Path) -> Iterator[None]:
     """Configure and build in a CMake folder while no other essd command does.
 
     Of a checkout that is moved during a build, the folder and its lock move along, so what
     that build still writes is complete, or has failed, before CMake's files are deleted.
     """
-    with locked(build / "lock"):
+    with locked_build(build):
         forget_moved(build, source)
         yield
 
@@ -101,11 +114,12 @@ def first_error(log: Path, start: int = 0) -> str:
     # A script of ours says what is wrong; ninja's line has a name for each file that it writes.
     for pattern in (r"^generate\.py: ", r"\berror:|\bERROR\b|\bCMake Error\b|undefined reference",
                     r"\bFAILED\b"):
-        for line, next_one in zip(lines, [*lines[1:], ""], strict=True):
-            if re.search(pattern, line):
-                # CMake's own text stands in the line after the place.
-                return cut(f"{line} {next_one}" if re.search(r"CMake Error at .*:$", line)
-                           else line)
+        for number, line in enumerate(text):
+            if re.search(pattern, line.strip()):
+                # CMake's own text stands in indented lines after the place.
+                more = itertools.takewhile(lambda one: one.startswith("  "), text[number + 1:])
+                return cut(" ".join([line.strip(), *(map(str.strip, more) if re.search(
+                    r"CMake Error at .*:$", line) else ())]))
     return cut(lines[-1]) if lines else "no output"
 
 
@@ -173,7 +187,7 @@ def build_targets(progress: Progress, build: Path, compiler: str, what: str,
     """Build one target; without a `compiler`, with this machine's own."""
     log = build / "build.log"
     toolchain = ["--toolchain", str(source / f"toolchain-{compiler}.cmake")]
-    with locked(build / "lock"):
+    with locked_build(build):
         if not is_configured(build, source):
             progress(f"configuring {what}")
             log.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ def native_program(preset: str, program: str, what: str) -> Path:
     """Build a program for this machine with a CMake preset; return its path."""
     build = paths.build() / preset
     log = build / "build.log"
-    with paths.locked(build / "lock"), show.busy(f"building {what}"):
+    with fw_build.locked_build(build), show.busy(f"building {what}"):
         log.write_text("")
         if not fw_build.is_configured(build, paths.TOP):
             fw_build.run_logged(["cmake", "-S", str(paths.TOP), "--preset", preset,

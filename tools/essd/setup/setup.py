@@ -446,6 +446,7 @@ def made(wish: Wish, config_file: Path | None, is_new: bool) -> Config:
     drive's settings.
     """
     from . import settings_cmd      # which imports this file
+    prepare.check_folders()             # before the drive's array is made
     with claims.claimed(wish.name, "essd up"):
         if wish.capture_keys is not None:       # before a drive is deleted
             key_log.check(wish.capture, wish.target == "drive")

@@ -294,6 +294,7 @@ def start(topology: Topology, name: str, new: bool, capture: bool,
     if capture_keys is not None:
         key_log.check(capture or any(cable.capture for cable in topology.cables),
                       bool(topology.drives))
+    prepare.check_folders()             # before the arrays of drives are made
     with claims.claimed(name, "essd up"):
         if capture_keys is not None:    # before a drive is deleted
             capture_keys = key_log.create(capture_keys)
