@@ -2,7 +2,9 @@
 """`essd clean`: what it deletes, and what it keeps."""
 
 import fcntl
+import fnmatch
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +16,11 @@ from typer.testing import CliRunner
 
 from essd import cli
 from essd.base import claims, paths
+from essd.build import fw_build
+from essd.build.libraries import LIBRARIES
 from essd.setup import clean
+
+SOURCES = sorted(f"{name}/key" for name in LIBRARIES)      # libsodium, lwip, mbedtls
 
 
 @pytest.fixture
@@ -27,7 +33,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "cache" / "python-new"))
     (tmp_path / "cache/qemu/two/bin/1").mkdir(parents=True)
     for name in ("qemu/one/bin", "qemu/two/bin", "guest/linux", "python-old", "python-new",
-                 "download", "log", "own-files"):
+                 "download", "log", "own-files", *(f"{name}/key" for name in LIBRARIES)):
         (tmp_path / "cache" / name).mkdir(parents=True, exist_ok=True)
         (tmp_path / "cache" / name / "file").write_bytes(b"x" * 5000)
     return tmp_path / "cache"
@@ -59,7 +65,7 @@ def test_everything_goes_that_nothing_uses_and_that_essd_has_made(cache: Path) -
 
 def test_only_the_kinds_that_are_named_go(cache: Path) -> None:
     assert run("--yes", "python", "logs")[0] == 0
-    assert left(cache) == ["download", "guest/linux", "own-files", "python-new",
+    assert left(cache) == ["download", "guest/linux", *SOURCES, "own-files", "python-new",
                            "qemu/one/bin", "qemu/two/bin"]
     status, said = run("--yes", "gust")
     assert status == 1 and "did you mean guest" in said
@@ -116,7 +122,7 @@ def test_what_is_taken_into_use_while_the_question_stands_is_kept(cache: Path) -
     with holder(cache / "qemu/two/bin/1"):
         assert clean.delete(found) == [
             f"{cache}/qemu/two: it was taken into use just now, and is kept"]
-    assert [x for x in left(cache) if "/" in x] == ["qemu/two/bin"]
+    assert [x for x in left(cache) if x.startswith(("qemu/", "guest/"))] == ["qemu/two/bin"]
 
 
 def test_what_a_drive_that_is_started_while_the_question_stands_uses_is_kept(
@@ -126,7 +132,7 @@ def test_what_a_drive_that_is_started_while_the_question_stands_uses_is_kept(
         (lab.folder / "config.json").write_text(json.dumps({
             "version": 99, "machines": [{"images": [str(cache / "guest/linux/root")]}]}))
         assert len(clean.delete(found)) == 1
-    assert [x for x in left(cache) if "/" in x] == ["guest/linux"]
+    assert [x for x in left(cache) if x.startswith(("qemu/", "guest/"))] == ["guest/linux"]
 
 
 def test_what_is_being_built_when_the_question_was_answered_is_kept(cache: Path) -> None:
@@ -135,8 +141,28 @@ def test_what_is_being_built_when_the_question_was_answered_is_kept(cache: Path)
         said = clean.delete(found)
         assert any("guests" in line and "being made" in line for line in said)
     # Downloads, logs and the Python environment of QEMU's build belong to all builds.
-    assert left(cache) == ["download", "guest/linux", "log", "own-files", "python-new",
-                           "python-old"]
+    assert left(cache) == ["download", "guest/linux", *SOURCES[:1], "log", *SOURCES[1:],
+                           "own-files", "python-new", "python-old"]
+
+
+def test_every_folder_of_the_cache_has_a_kind(cache: Path) -> None:
+    """What the sources name in the cache is deleted by one of the kinds."""
+    text = "".join(path.read_text(encoding="utf-8") for path in paths.PACKAGE.rglob("*.py"))
+    named = {*re.findall(r'\bcache\(\) / "([\w-]+)"', text), *LIBRARIES}
+    known = [name for _, names in clean.KINDS.values() for name in names]
+    assert len(named) > 10
+    assert [name for name in sorted(named)
+            if not any(fnmatch.fnmatch(name, one) for one in known)] == []
+
+
+def test_libraries_are_kept_while_anything_is_compiled_with_them(
+        cache: Path, tmp_path: Path) -> None:
+    """Also if that is not in the cache: CMake knows their files by name."""
+    with fw_build.locked_build(tmp_path / "checkout/build"):
+        assert run("--yes", "downloads")[0] == 0
+    assert {"download", *SOURCES} <= set(left(cache))
+    assert run("--yes", "downloads")[0] == 0
+    assert not {"download", *SOURCES} & set(left(cache))
 
 
 def test_an_environment_that_the_launcher_fills_is_kept(cache: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from rich.table import Table
 
 from ..base import chosen, claims, in_use, paths
+from ..build import libraries
 from . import instances
 
 # What each kind is, and the names of its folders in the cache.
@@ -27,7 +28,8 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "build": ("firmware and native programs, and earlier drives of essd bench",
               ("build", "elf", "base")),
     "python": ("Python environments", ("python-*", "venv-*", "pip-venv")),
-    "downloads": ("downloaded sources and packages", ("download", "debs", "apt")),
+    "downloads": ("downloaded sources and packages",
+                  ("download", "debs", "apt", *libraries.LIBRARIES)),
     "reports": ("reports of the demo", ("reports",)),
     "logs": ("logs of builds", ("log",)),
 }
@@ -88,7 +90,7 @@ def is_used(folder: Path, files: Iterable[Path]) -> bool:
 
 
 # What is deleted at a time: builds of these kinds are used separately.
-APART = ("qemu", "guest", "guest-variants", "uml", "build", "base")
+APART = ("qemu", "guest", "guest-variants", "uml", "build", "base", *libraries.LIBRARIES)
 
 
 def candidates(folder: Path) -> list[Path]:
