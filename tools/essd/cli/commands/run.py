@@ -55,8 +55,8 @@ def up(name: NewName = chosen.DEFAULT,
        nand: Annotated[str | None, typer.Option(
            metavar="[SIZE][,KEY=VALUE]...", help="What NAND array a new drive has, such as "
            "profile=qlc,plp=on or 12G,dies=4.  SIZE is the size of the array, of which hosts "
-           "see a part; default: large enough for --size.  Keys: profile, channels, dies, "
-           "seed, plp and timing (see docs/nand.md).")] = None,
+           "see a part; default: large enough for --size.  Keys: profile, spare, channels, "
+           "dies, seed, plp and timing (see docs/nand.md).")] = None,
        namespaces: Annotated[str | None, typer.Option(
            metavar="NxSIZE[@4096]", help="Divide a new drive into namespaces, such as "
            "4x1G or 4 for equal shares, with blocks of 512 or 4096 bytes.  "
