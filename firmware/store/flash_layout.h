@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The layout of the SPI flash. tools/essd/storage/flash.py reads the numbers
- * from this file.  From 0x019e0000 and 0x01de0000 on are 128 KiB and the rest
- * free.
+ * from this file.  Two ranges are free: 128 KiB from 0x019e0000 on, and all
+ * from 0x01de0000 on.
  * Reference: docs/hardware/flash.md
  */
 #ifndef ESSD_STORE_FLASH_LAYOUT_H
