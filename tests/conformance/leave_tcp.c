@@ -35,7 +35,8 @@ static bool is_followed(const struct conf_rx *rx, const struct tcp_header *tcp)
         struct tcp_header later;
 
         if (next->packet.port == rx->packet.port &&
-            parse_segment(&later, &next->packet) && later.src_port == tcp->src_port &&
+            parse_segment(&later, &next->packet) &&
+            later.src_port == tcp->src_port &&
             later.dst_port == tcp->dst_port &&
             ip_addr_equal(&next->packet.src, &rx->packet.src) &&
             ip_addr_equal(&next->packet.dst, &rx->packet.dst)) {

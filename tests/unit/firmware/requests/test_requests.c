@@ -212,7 +212,7 @@ TEST_FIXTURE(new_world, NULL)
 
 /* @return whether the request is accepted; world.answer has the members of the
  * result, or the refusal */
-static bool ask(const char *name, const char *arguments)
+static bool ask_handler(const char *name, const char *arguments)
 {
     static const struct {
         const char *name;
@@ -260,14 +260,14 @@ static bool ask(const char *name, const char *arguments)
 static void expect_answer(const char *name, const char *arguments,
                           const char *answer)
 {
-    assert_true(ask(name, arguments));
+    assert_true(ask_handler(name, arguments));
     assert_string_equal(world.answer, answer);
 }
 
 static void expect_refusal(const char *name, const char *arguments,
                            const char *refusal)
 {
-    assert_false(ask(name, arguments));
+    assert_false(ask_handler(name, arguments));
     assert_string_equal(world.answer, refusal);
 }
 
@@ -288,11 +288,11 @@ static void test_controllers_come_in_pages_of_64(void **state)
                   "\"discovery\":false,\"hostnqn\":\"nqn.host\","
                   "\"queue-pairs\":4,\"keep-alive-ms\":5000}]");
     world.controllers = CONTROLLERS;
-    assert_true(ask("controllers", ""));
+    assert_true(ask_handler("controllers", ""));
     assert_non_null(strstr(world.answer, "{\"cntlid\":64,"));
     assert_null(strstr(world.answer, "{\"cntlid\":65,"));
     assert_non_null(strstr(world.answer, ",\"next\":64"));
-    assert_true(ask("controllers", "\"from\":64"));
+    assert_true(ask_handler("controllers", "\"from\":64"));
     assert_non_null(strstr(world.answer, "[{\"cntlid\":65,"));
     assert_non_null(strstr(world.answer, "{\"cntlid\":70,"));
     assert_null(strstr(world.answer, "\"next\""));
@@ -406,7 +406,7 @@ static void test_temperatures_are_in_kelvin_also_below_zero(void **state)
     world.sensors.sensor[0].state = SENSOR_WORKS;
     world.sensors.sensor[0].temperature_256 = -256;
     world.bmc.requests = 7;
-    assert_true(ask("sensors", ""));
+    assert_true(ask_handler("sensors", ""));
     assert_non_null(strstr(world.answer,
                            "\"sensors\":[{\"address\":72,\"answers\":true,"
                            "\"millikelvin\":272150},{\"address\":73,"
@@ -426,16 +426,17 @@ static void test_a_setting_is_staged_and_discarded(void **state)
     config_default(&world.settings.in_force);
     expect_refusal("config-set", "\"key\":\"echo\"",
                    "bad-argument: \"key\" and \"value\" have to be strings.");
-    assert_false(ask("config-set", "\"key\":\"none\",\"value\":\"on\""));
+    assert_false(
+        ask_handler("config-set", "\"key\":\"none\",\"value\":\"on\""));
     assert_false(world.settings.is_staged);
     expect_answer("config-set", "\"key\":\"echo\",\"value\":\"on\"",
                   "\"live\":true");
     assert_true(world.settings.is_staged);
-    assert_true(ask("config", ""));
+    assert_true(ask_handler("config", ""));
     assert_memory_equal(world.answer, "\"staged\":true,\"keys\":[", 22);
     assert_non_null(strstr(world.answer, staged));
     expect_answer("config-discard", "", "");
-    assert_true(ask("config", ""));
+    assert_true(ask_handler("config", ""));
     assert_memory_equal(world.answer, "\"staged\":false,", 15);
     assert_null(strstr(world.answer, staged));
 }
