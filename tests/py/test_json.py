@@ -194,7 +194,7 @@ def test_the_fields_of_bench_are_those_that_are_documented(lab, monkeypatch) -> 
     row = bench.Row("w", "drive", *([1.0] * 7))
 
     class Fake:
-        wait_ready = start = stop = of = on = lambda *_, **__: None
+        wait_ready = start = stop_started = of = on = lambda *_, **__: None
         claimed = nullcontext
 
     monkeypatch.setattr(bench, "Instance", lambda _name: Fake())

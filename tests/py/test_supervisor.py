@@ -338,7 +338,7 @@ def test_a_runtime_folder_that_others_can_read_is_refused(tmp_path: Path,
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     (tmp_path / "essd").mkdir(mode=0o755)
     (tmp_path / "essd").chmod(0o755)
-    with pytest.raises(PermissionError):
+    with pytest.raises(EssdError, match="not a folder that only you can access"):
         paths.runtime()
 
 
