@@ -62,7 +62,8 @@ static const char *connect_reason(const struct nvmf_connect_end *end)
         return "no controller is free";
     case NVME_SC_CONNECT_INVALID_HOST:
         return end->is_other_host
-                   ? "the key of TLS is another host's, or not in force"
+                   ? "the key of TLS is another host's or association's, or "
+                     "not in force"
                    : "the host is not on the list of allowed hosts";
     case NVME_SC_CONNECT_FORMAT:
         return "the record format is unknown";

@@ -161,8 +161,13 @@ void hw_errors_start(struct hw_errors *errors,
     }
     for (uint16_t i = 0; log->records != NULL && i < log->records->losses;
          i++) {
-        note_error(errors, HW_ERROR_RECORD_LOST, true,
-                   log->records->lost_addr[i], now_us);
+        uint64_t address = log->records->lost_addr[i];
+
+        /* It may stay lost for many starts. */
+        if (!has_error(&config->hw_log->records, HW_ERROR_RECORD_LOST,
+                       address)) {
+            note_error(errors, HW_ERROR_RECORD_LOST, true, address, now_us);
+        }
     }
 }
 

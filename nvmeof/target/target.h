@@ -211,7 +211,7 @@ struct nvmf_connect_end {
     uint16_t status; /* enum nvme_status without DNR and MORE; 0 if accepted */
     uint16_t cntlid; /* if accepted */
     uint32_t field;  /* if Connect Invalid: IPO, with IATTR in bit 16 */
-    bool is_other_host; /* if Connect Invalid Host: transport.admits says so */
+    bool is_other_host; /* if Connect Invalid Host: due to the key of TLS */
     uint32_t label, request; /* in traces: of the queue pair; of Connect */
     char hostnqn[NVMF_NQN_MAX + 1]; /* unchecked bytes of the host; "" if it was
                                      * refused before its data arrived */

@@ -146,6 +146,18 @@ void reservations_init(struct reservations *reservations,
     reservations->config.record = NULL;
 }
 
+void reservations_loaded(struct reservations *reservations)
+{
+    static const struct reservation_saver drive = {.host = 0};
+    enum volume_record state = reservations->config.state;
+
+    if (reservations->config.save != NULL &&
+        (state == VOLUME_RECORD_OLDER || state == VOLUME_RECORD_DAMAGED)) {
+        reservations->draft = reservations->kept;
+        (void)save_draft(reservations, &drive);
+    }
+}
+
 struct nvmf_reservations reservations_seam(struct reservations *reservations)
 {
     return (struct nvmf_reservations){

@@ -81,6 +81,13 @@ struct reservations {
 void reservations_init(struct reservations *reservations,
                        const struct reservations_config *config);
 
+/**
+ * Call it once, when the target has loaded what it asks for at its start: if
+ * the newest record was lost, keep which namespaces are closed, so that a later
+ * start does not close those which are created from now on.
+ */
+void reservations_loaded(struct reservations *reservations);
+
 /** The target's seam. */
 struct nvmf_reservations reservations_seam(struct reservations *reservations);
 

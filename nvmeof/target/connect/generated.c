@@ -196,7 +196,7 @@ uint8_t generated_offer(const struct nvmf_target *target, uint16_t qpair)
     const struct nvmf_ctrl *ctrl = &target->ctrl[target->qpair[qpair].ctrl];
     struct nvmf_channel channel = channel_of(target, qpair);
 
-    if (target->qpair[qpair].qid != 0 ||
+    if (target->qpair[qpair].qid != 0 || ctrl->state == CTRL_PARTING ||
         target->generated.maker.derive == NULL) {
         return AUTH_CONCAT_NONE;
     }

@@ -6,9 +6,9 @@
  * Spec: NVM Express Base 2.0 sections 3.3 and 8.13, Fabrics 1.1 section 3.3.
  *
  * A queue whose host has a key takes no command but Authentication Send and
- * Receive until the host has proven its identity on it.  A failure ends the
- * connection.  A live queue may be authenticated again at any time; it takes
- * commands meanwhile.
+ * Receive until the host has proven its identity on it, unless a generated key
+ * of TLS has (generated.c).  A failure ends the connection.  A live queue may
+ * be authenticated again at any time; it takes commands meanwhile.
  *
  * Exponentiations are done one at a time, a bounded part in each turn of the
  * main loop.  Sources take turns, so that a host that asks for many does not
@@ -71,7 +71,9 @@ static bool find_peer(const struct nvmf_target *target, uint16_t qpair,
 }
 
 /* Whether the entry of a host has not changed since the first message of its
- * session.  If it has, the host proves something that is no longer wanted. */
+ * session.  If it has, the host proves something that is no longer wanted.  So
+ * it does if an I/O queue, or a subsystem reset, has come since the host asked
+ * for a key of TLS. */
 static bool has_same_entry(const struct nvmf_target *target,
                            struct nvmf_auth *auth, const struct auth_peer *peer)
 {
@@ -81,7 +83,9 @@ static bool has_same_entry(const struct nvmf_target *target,
         auth->has_mark = true;
         auth->entry_mark = mark;
     }
-    return auth->entry_mark == mark;
+    return auth->entry_mark == mark &&
+           (auth->session.concat == AUTH_CONCAT_NONE ||
+            auth->session.concat == peer->concat);
 }
 
 /* The same for the queue's session, which is refused otherwise. */
@@ -187,7 +191,8 @@ static bool end_oldest(struct nvmf_target *target, share_filter *may_go)
 }
 
 /* End the oldest session of a live queue, which stays live: its host can
- * authenticate it again later.  @return whether there was one */
+ * authenticate it again later.  One that is proven may still have to make a key
+ * of TLS, which its host has by now.  @return whether there was one */
 static bool end_oldest_again(struct nvmf_target *target)
 {
     struct nvmf_auth *oldest = NULL;
@@ -197,6 +202,7 @@ static bool end_oldest_again(struct nvmf_target *target)
         struct nvmf_auth *auth = &target->auths.auth[i];
 
         if (auth->qpair != NO_QPAIR && auth->is_again &&
+            auth->session.state != AUTH_PROVEN &&
             (oldest == NULL || auth->number < oldest->number)) {
             oldest = auth;
         }

@@ -137,14 +137,18 @@ static void read_hostnqn(const struct nvmf_request *req,
     }
 }
 
-/* Whether the transport says that a host is not the one that it knows. */
+/* Whether the key of TLS is the reason of a refusal: it is another host's, or a
+ * generated one, which a change of the list of hosts voids. */
 static bool is_other_host(const struct nvmf_target *target, uint16_t qpair,
                           const char *hostnqn)
 {
     const struct nvmf_transport *transport = target->qpair[qpair].transport;
 
-    return transport->admits != NULL &&
-           !transport->admits(transport->ctx, qpair, hostnqn);
+    return (transport->channel != NULL &&
+            transport->channel(transport->ctx, qpair).kind ==
+                NVMF_CHANNEL_GENERATED) ||
+           (transport->admits != NULL &&
+            !transport->admits(transport->ctx, qpair, hostnqn));
 }
 
 void observe_connect(struct nvmf_target *target, const struct nvmf_request *req,

@@ -11,7 +11,7 @@ NOT_IMPLEMENTED = (
     ("NVMe-oF 1.1 7.3.6.4 statuses 1 and 8; 7.2 Fibre Channel; Disconnect command",
      "a REQ's private data always has 92 bytes; the drive serves hosts that issue no "
      "READs"),
-    ("Base 2.0 8.13 secure channel concatenation",
+    ("Base 2.1 bit ASCR of Connect; NVMe TCP 1.1 generated keys of version 0",
      ""),
     ("NVMe 1.4 3.1.6 to 3.1.10, 4.3, 5.3 to 5.6, 7.6.1; 5.9, 5.10, 5.25, 5.26",
      "doorbells, PRPs, queue commands; Directives, Security"),

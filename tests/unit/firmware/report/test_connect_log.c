@@ -147,8 +147,9 @@ static void test_a_refusal_for_the_key_of_tls_has_its_reason(void **state)
     (void)state;
     end.is_other_host = true;
     connect_log_end(&connections, &end);
-    assert_non_null(strstr(
-        new_text(), "the key of TLS is another host's, or not in force"));
+    assert_non_null(strstr(new_text(),
+                           "the key of TLS is another host's or association's, "
+                           "or not in force"));
 }
 
 static void test_what_is_not_printable_in_a_name_is_a_question_mark(

@@ -247,6 +247,7 @@ static void test_each_lost_record_of_the_spi_flash_is_an_event(void **state)
 {
     static const struct hw_error_records records = {
         .losses = 2, .lost_addr = {0x1900000, 0x30000}};
+    struct hw_error_records later;
 
     (void)state;
     begin_log(&records, NULL);
@@ -262,6 +263,12 @@ static void test_each_lost_record_of_the_spi_flash_is_an_event(void **state)
                         "0x30000, info 2");
     take_step();
     assert_int_equal(events, 2);
+    /* They are still lost at the next start. */
+    later = hw_log.records;
+    later.losses = records.losses;
+    memcpy(later.lost_addr, records.lost_addr, sizeof(later.lost_addr));
+    begin_log(&later, NULL);
+    assert_int_equal(hw_log.records.count, 2);
 }
 
 static void test_the_spi_flash_does_not_log_each_of_its_failures(void **state)

@@ -142,12 +142,12 @@ static uint16_t run_auth(struct fake *fake, uint16_t qpair, uint8_t fctype,
     return request->cqe.status;
 }
 
-/* Authenticate a queue, up to Success1 or AUTH_Failure1.
- * @return the explanation of a failure; 0: it has succeeded */
-static uint8_t authenticate_queue(struct fake *fake, uint16_t qpair,
-                                  struct auth_host *host, uint8_t concat)
+/* Begin to authenticate a queue.
+ * @param challenge  MESSAGE_LEN bytes: receives the drive's answer */
+static void negotiate_queue(struct fake *fake, uint16_t qpair,
+                            struct auth_host *host, uint8_t concat,
+                            uint8_t *challenge)
 {
-    uint8_t challenge[MESSAGE_LEN];
     const char *name = fake->hostnqn[0] != '\0' ? fake->hostnqn : FAKE_HOSTNQN;
     size_t len;
 
@@ -158,7 +158,18 @@ static uint8_t authenticate_queue(struct fake *fake, uint16_t qpair,
     assert_int_equal(run_auth(fake, qpair, FABRICS_AUTH_SEND, len), 0);
     assert_int_equal(run_auth(fake, qpair, FABRICS_AUTH_RECEIVE, MESSAGE_LEN),
                      0);
-    memcpy(challenge, world.message, sizeof(challenge));
+    memcpy(challenge, world.message, MESSAGE_LEN);
+}
+
+/* Authenticate a queue, up to Success1 or AUTH_Failure1.
+ * @return the explanation of a failure; 0: it has succeeded */
+static uint8_t authenticate_queue(struct fake *fake, uint16_t qpair,
+                                  struct auth_host *host, uint8_t concat)
+{
+    uint8_t challenge[MESSAGE_LEN];
+    size_t len;
+
+    negotiate_queue(fake, qpair, host, concat, challenge);
     len = auth_host_reply(host, challenge, MESSAGE_LEN, world.message);
     if (len == 0) {
         assert_int_equal(challenge[AUTH_ID], AUTH_ID_FAILURE1);
@@ -409,6 +420,31 @@ static void test_a_claimed_io_queue_ends_when_there_is_a_key(void **state)
                      0);
     assert_int_equal(authenticate_queue(fake, io, &host, AUTH_CONCAT_NONE), 0);
     assert_int_equal(fake->target->qpair[io].state, QPAIR_CLOSING);
+}
+
+/* An I/O queue joins while the admin queue proves its identity. */
+static void test_an_io_queue_that_joins_meanwhile_prevents_a_key(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = connect_plain(fake, AUTH_CONCAT_NONE);
+    uint8_t challenge[MESSAGE_LEN];
+    struct auth_host host, of_io;
+    uint16_t io;
+    size_t len;
+
+    (void)fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+    negotiate_queue(fake, admin, &host, AUTH_CONCAT_NEW, challenge);
+    assert_int_equal(challenge[AUTH_ID], AUTH_ID_CHALLENGE);
+    io = open_queue(fake, 1, NVMF_CHANNEL_PLAIN, 0);
+    (void)connect_queue(fake, io, 1, cntlid_of(fake, admin));
+    assert_int_equal(authenticate_queue(fake, io, &of_io, AUTH_CONCAT_NONE), 0);
+    len = auth_host_reply(&host, challenge, MESSAGE_LEN, world.message);
+    assert_true(len > 0);
+    (void)run_auth(fake, admin, FABRICS_AUTH_SEND, len);
+    assert_int_equal(fake->target->qpair[admin].state, QPAIR_CLOSING);
+    assert_int_equal(key_named(fake, 1), 0);
+    assert_false(
+        fake->target->ctrl[fake->target->qpair[io].ctrl].moves_behind_tls);
 }
 
 static void test_a_key_is_for_one_association(void **state)

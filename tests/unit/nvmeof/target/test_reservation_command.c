@@ -923,6 +923,27 @@ static void test_feature_83h_changes_persistence(void **state)
     assert_int_equal(fake_exec(fake, a.admin, &get, NULL, 0).dw0, 0);
 }
 
+/* Its record is lost.  If it were not kept, the next start would open it. */
+static void test_feature_83h_opens_no_closed_namespace(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = connect_host(fake, HOST_A);
+    struct reservation *res = &fake->target->reservation[0];
+    static const uint32_t nsids[] = {1, NVME_NSID_ALL};
+
+    res->ptpl = true;
+    res->rtype = RTYPE_EXCLUSIVE_ACCESS_ALL;
+    for (size_t i = 0; i < ARRAY_SIZE(nsids); i++) {
+        struct nvme_sqe set = fake_admin(ADMIN_SET_FEATURES, nsids[i],
+                                         FEATURE_RESERVATION_PERSISTENCE, 0);
+
+        assert_int_equal(fake_exec(fake, a.admin, &set, NULL, 0).status & ~DNR,
+                         NVME_SC_RESERVATION_CONFLICT);
+        assert_int_equal(store.saves, 0);
+        assert_true(res->ptpl);
+    }
+}
+
 /* The data sheet limits reservations to 16 namespaces. */
 static void test_a_namespace_above_16_has_no_reservations(void **state)
 {

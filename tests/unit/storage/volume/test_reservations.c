@@ -469,6 +469,28 @@ static void test_a_lost_record_lets_no_host_in_that_may_be_fenced_off(
     expect_closed_when_lost(2);
 }
 
+/* Those that are created after the loss are not concerned. */
+static void test_a_lost_record_closes_what_there_is_at_the_next_start(
+    void **state)
+{
+    struct reservation one = make_state(2, RTYPE_WRITE_EXCLUSIVE);
+    struct reservation found;
+
+    (void)state;
+    assert_int_equal(save_state(1, &one), NVMF_VOLUME_OK);
+    damage_place(0);
+    start_drive();
+    expect_closed(1, uuid);
+    reservations_loaded(&reservations);
+    for (uint32_t start = 0; start < 2; start++) {
+        start_drive();
+        reservations_loaded(&reservations);
+        assert_int_equal(text_len, 0);
+        expect_closed(1, uuid);
+        assert_false(load_state(2, other_uuid, &found));
+    }
+}
+
 static void test_a_record_that_cannot_be_read_closes_the_namespaces(
     void **state)
 {
