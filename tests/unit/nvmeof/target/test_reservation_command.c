@@ -933,7 +933,7 @@ static void test_feature_83h_opens_no_closed_namespace(void **state)
 
     res->ptpl = true;
     res->rtype = RTYPE_EXCLUSIVE_ACCESS_ALL;
-    for (size_t i = 0; i < ARRAY_SIZE(nsids); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(nsids); i++) {
         struct nvme_sqe set = fake_admin(ADMIN_SET_FEATURES, nsids[i],
                                          FEATURE_RESERVATION_PERSISTENCE, 0);
 
