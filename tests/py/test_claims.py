@@ -324,6 +324,20 @@ def test_a_process_that_has_the_id_of_a_supervisor_that_has_ended_is_left_alone(
             other.kill()
 
 
+def test_a_supervisor_that_ends_while_it_is_looked_at_is_not_waited_for(
+        home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = Instance("lab")
+    with subprocess.Popen(["sleep", "60"]) as other, claims.claimed("lab", "essd up") as file:
+        claims.write_holder(file, claims.Holder(other.pid, "essd up", str(instance.folder)))
+
+        def end(pid: int, name: str) -> bool:
+            other.kill()
+            other.wait(60)
+            return True
+        monkeypatch.setattr(claims, "has_open", end)
+        assert instance.stop()
+
+
 @pytest.mark.parametrize("name", ["demo", "bench"])
 def test_an_instance_with_other_data_is_not_ended(
         home: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:

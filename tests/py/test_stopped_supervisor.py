@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import threading
@@ -163,13 +164,20 @@ def stopped_drive(instance: Instance) -> int:
     return int(state[1]["pid"])
 
 
+@pytest.mark.parametrize("lost", ["nothing", "control.sock", "folder"])
 def test_what_is_bound_to_this_process_is_ended_although_it_does_not_answer(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        lost: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setenv("ESSD_DATA", str(tmp_path / "data"))
     instance = start(tmp_path, "one", bound=True)
     pid, drive = supervisor_of(instance), stopped_drive(instance)
     os.kill(pid, signal.SIGSTOP)
+    while not process.is_stopped(pid):
+        time.sleep(0.01)
+    if lost == "folder":
+        shutil.rmtree(instance.folder)
+    else:
+        (instance.folder / lost).unlink(missing_ok=True)
     assert instance.stop()
     assert not process.start_time(pid) and not process.start_time(drive)
     assert instance.bond is None and chosen.running() == []

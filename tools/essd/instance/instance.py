@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import IO, Any
 
 from ..base import chosen, claims, paths, persisted
 from ..base.errors import EssdError
@@ -63,6 +63,25 @@ class Result:
     output: str     # stdout and stderr, in the order written
     part: str = "host"      # the guest
     errors: str = ""        # stderr, if it was asked for apart from the output
+
+
+def send_to(process: IO[bytes], number: int) -> None:
+    """Send a signal to the process of a pidfd, if it has not ended."""
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(process.fileno(), number)
+
+
+def has_ended(process: IO[bytes], pid: int) -> bool:
+    """Wait until the process of a pidfd has ended; false if it is stopped or goes on.
+
+    The time is counted in looks, as in Instance.wait_answer().
+    """
+    for _ in range(math.ceil(STOP_S / END_LOOK_S)):
+        if select.select([process], [], [], END_LOOK_S)[0]:
+            return True
+        if is_stopped(pid):
+            return False
+    return False
 
 
 class Instance:
@@ -329,9 +348,10 @@ class Instance:
     def stop(self) -> bool:
         """End every process of the instance; return false if none was running.
 
-        NotAnsweringError if the supervisor does not answer: whoever has stopped it may want
-        it to go on.  A supervisor that is bound to this process is killed then, with its
-        drives, because it would end with this process anyway.
+        NotAnsweringError if the supervisor does not answer, or does not end although its
+        socket is lost: whoever has stopped it may want it to go on.  A supervisor that is
+        bound to this process is killed then, with its drives, because it would end with this
+        process anyway.
         """
         was_running = True
         try:
@@ -363,25 +383,31 @@ class Instance:
         """End a supervisor without a socket, such as one whose folder somebody has deleted;
         return whether there was one.
 
-        EssdError if it does not end.
+        If it does not end, it is killed if it is bound to this process, and otherwise
+        NotAnsweringError says so.
         """
         found = claims.holder(self.name)
-        if found is None or found.folder != str(self.folder) \
-                or not claims.has_open(found.pid, self.name):
+        if found is None or found.folder != str(self.folder):
             return False
-        start = start_time(found.pid)
-        if self.bond is not None:
+        try:
+            opened = os.pidfd_open(found.pid)
+        except OSError:         # It has ended, or its id is now that of a thread.
+            return False
+        # From here on, no process that gets the id later is taken for it.
+        with open(opened, "rb", buffering=0) as process:
+            if not claims.has_open(found.pid, self.name):
+                return False
+            is_bound = self.bond is not None
             self.end_bond()
-        else:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(found.pid, signal.SIGTERM)
-        for _ in range(math.ceil(STOP_S / END_LOOK_S)):
-            if start_time(found.pid) != start:
+            if not is_bound:
+                send_to(process, signal.SIGTERM)
+            if has_ended(process, found.pid):
                 return True
-            if is_stopped(found.pid):
-                break
-            time.sleep(END_LOOK_S)
-        raise self.not_answering(found.pid)
+            if not is_bound:
+                raise self.not_answering(found.pid)
+            send_to(process, signal.SIGKILL)
+            select.select([process], [], [], STOP_S)
+            return True
 
     def wait_unclaimed(self) -> None:
         """Wait until the kernel has ended the last process of the stopped instance."""
