@@ -3,7 +3,9 @@
 
 import ast
 import json
+import os
 import re
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +15,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from essd import cli
-from essd.base import chosen, paths
+from essd.base import chosen, claims, paths
 from essd.base.errors import EssdError
 from essd.cli.commands import run as run_commands
 from essd.instance.instance import Instance
@@ -167,6 +169,26 @@ def test_a_command_for_an_instance_that_does_not_run_names_the_nearest(home) -> 
     assert str(caught.value) == (
         "nothing is running as labone: start it with ./essd up --name labone"
         "; did you mean lab-one?")
+
+
+def test_an_instance_that_is_starting_or_ending_is_not_said_to_be_missing(home) -> None:
+    with claims.claimed("lab", "essd up") as file:
+        folder = paths.instance("lab")
+        folder.mkdir()
+        claims.write_holder(file, claims.Holder(os.getpid(), "essd up", str(folder)))
+        with pytest.raises(EssdError) as caught:
+            run("status", "--name", "lab")
+    assert str(caught.value) == (
+        "lab runs and cannot be reached, because it is starting or ending: try again, or end "
+        "it with ./essd down --name lab")
+
+
+def test_what_the_last_supervisor_said_of_a_claim_does_not_count(home) -> None:
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait(60)
+    with claims.claimed("lab", "essd up") as file:
+        claims.write_holder(file, claims.Holder(ended.pid, "essd up", "/old"))
+        assert chosen.running() == [] and not chosen.is_running("lab")
 
 
 @pytest.mark.parametrize("words, said", [

@@ -148,7 +148,7 @@ def running() -> list[str]:
 def is_running(name: str) -> bool:
     """Whether this instance is one of running()."""
     found = claims.holder(name)
-    return bool(found and found.folder) or answers(name)
+    return bool(found and claims.is_running(found, name)) or answers(name)
 
 
 def kept() -> list[str]:
@@ -177,9 +177,11 @@ def instance(name: str = "") -> str:
 def not_running(name: str) -> str:
     """What to say if a command needs a running instance, and this one is not."""
     names = running()
-    if name in names and not (folder := claims.folder(name)).is_dir():
-        return (f"{name} runs and cannot be reached, because its folder {folder} was deleted: "
-                f"end it with {hint(name, 'down')}")
+    if name in names:
+        folder = claims.folder(name)
+        why = ("it is starting or ending: try again, or" if folder.is_dir() else
+               f"its folder {folder} was deleted:")
+        return f"{name} runs and cannot be reached, because {why} end it with {hint(name, 'down')}"
     if name == DEFAULT and not names:
         return f"nothing is running: start it with {hint(name, 'up')}"
     there = f"; running: {', '.join(names)}" if names else ""

@@ -209,7 +209,15 @@ def folder(name: str) -> Path:
 def running() -> list[str]:
     """The names that supervisors have claimed."""
     names = [path.name[1:-len(".lock")] for path in paths.drives().glob(".*.lock")]
-    return [name for name in names if (found := holder(name)) and found.folder]
+    return [name for name in names if (found := holder(name)) and is_running(found, name)]
+
+
+def is_running(found: Holder, name: str) -> bool:
+    """Whether the holder of a claim is a supervisor that runs.
+
+    Whoever has just got the claim has not yet replaced what the last holder said.
+    """
+    return bool(found.folder) and has_open(found.pid, name)
 
 
 def inherit(descriptor: int, folder: Path) -> None:
