@@ -528,7 +528,8 @@ def test_a_second_run_in_a_checkout_is_refused_and_touches_nothing(
 
 PRESETS = {"version": 3, "configurePresets": [
     {"name": "native", "generator": "Ninja", "binaryDir": "${sourceDir}/build/native"}],
-    "testPresets": [{"name": "native", "configurePreset": "native"}]}
+    "testPresets": [{"name": "native", "configurePreset": "native",
+                     "output": {"outputOnFailure": True}}]}
 
 
 def native_stage(run: Run, monkeypatch: pytest.MonkeyPatch, tests: dict[str, str],
@@ -576,13 +577,39 @@ def test_native_tests_that_only_compute_are_not_repeated(
     assert error.startswith("ctest: status 8") and not run.repeated
 
 
+@pytest.mark.parametrize("said", [
+    "panic: x.c:7: assertion failed: is_sound", "x.c:7:1: runtime error: shift of 64",
+    "ERROR: AddressSanitizer: stack-use-after-return", "tcp_tap failed with -11"])
+def test_a_native_test_in_real_time_that_crashed_is_not_repeated(
+        said: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = f"rmdir first || {{ mkdir first && echo '{said}' && exit 1; }}"
+    error = native_stage(run, monkeypatch, {"tcp_peer": script}, ("tcp_peer",))
+    assert error.startswith("ctest: status 8") and not run.repeated
+
+
+def test_what_ctest_itself_complains_about_is_the_error(
+        run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has then run some of the tests, or none and has no log of them."""
+    command = Run.command
+
+    def break_off(run: Run, *words: Any, **options: Any) -> None:
+        if words[0] == "ctest":
+            words = ("sh", "-c", "exit 3")
+        command(run, *words, **options)
+    monkeypatch.setattr(Run, "command", break_off)
+    assert native_stage(run, monkeypatch, {"unit": "true"}).startswith("sh: status 3")
+
+
 def test_every_native_test_with_another_process_as_peer_is_in_real_time() -> None:
     """A script that starts it is what such a test runs."""
+    names = []
     for path in TOP.glob("tests/**/CMakeLists.txt"):
         text = path.read_text(encoding="utf-8")
         for name in re.findall(r"add_test\(NAME (\S+) COMMAND \$\{Python3_EXECUTABLE\}", text):
+            names.append(name)
             (properties,) = re.findall(rf"set_tests_properties\({name} PROPERTIES ([^)]*)\)", text)
             assert "LABELS real-time" in properties, name
+    assert len(names) >= 6
 
 
 # What the hosts of end-to-end tests are

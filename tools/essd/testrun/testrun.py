@@ -38,6 +38,8 @@ from . import (coverage as coverage_report, dissect as conform_dissect, fuzz as 
 LOGS = paths.TOP / "build" / "test"
 LAST_TEST = "build/native/Testing/Temporary/LastTest.log"    # ctest's own log
 CTEST_FAILED = 8        # ctest's exit status when tests failed
+# What a native test says if the firmware has crashed; that is no chance.
+CRASHED = re.compile(r"assertion failed: |Sanitizer|runtime error: |failed with -\d")
 TAIL_LINES = 40
 CLEAN_UP_S = 30         # for a command that was interrupted
 STAGE_S = 3 * 3600      # time limit of each command of a stage
@@ -277,6 +279,9 @@ def native(run: Run) -> None:
     finally:
         run.count(screen.count)
         run.reports.append(report)
+    # If the run broke off, ctest's own error says why.
+    if error is not None and error.status != CTEST_FAILED:
+        raise error
     if screen.lost:
         raise StageError(f"{screen.lost}; see {run.log}")
     run.summaries.append(f"native: {random_cuts():,} random power cuts of the translation layer")
@@ -287,8 +292,12 @@ def native(run: Run) -> None:
 
 
 def repeat_native(run: Run, real: set[str], failed: list[str], error: StageError) -> None:
-    """Repeat each failed test alone, if all that failed are in real time."""
-    if error.status != CTEST_FAILED or not failed or not {*failed} <= real:
+    """Repeat each failed test alone, if all that failed are in real time.
+
+    Nothing is repeated if a program was ended by an assertion, a sanitizer or a signal.
+    """
+    said = run.log.read_text(encoding="utf-8", errors="replace").rpartition("\n$ ctest ")[2]
+    if not failed or not {*failed} <= real or CRASHED.search(said):
         raise error
     repeats.keep(repeats.first_failures(run.log), run.log, run.log.with_suffix(".xml"),
                  paths.TOP / LAST_TEST)
