@@ -203,7 +203,9 @@ def test_the_commands_pack_sign_and_show(key: Path, tmp_path: Path) -> None:
 
     assert run("pack", file, "--binary", binary, "--version", "3.0")[0] == 0
     assert run("show", file, "--key", key)[0] == 1
-    assert run("sign", file, "--key", key)[0] == 0
+    link = tmp_path / "link.img"
+    link.symlink_to(file)
+    assert run("sign", link, "--key", key)[0] == 0 and link.is_symlink()
     status, said = run("show", file, "--key", key)
     assert status == 0 and "signature-is-right:  True" in said
     assert run("key", key)[1].strip() == public_key(key).hex()
@@ -281,6 +283,26 @@ def test_a_file_that_is_no_private_key_is_refused_in_one_line(
         assert words in str(run.exception) and not drive.exists()
     with pytest.raises(EssdError, match="No such file"):
         made(drive, tmp_path / "missing.pem")
+
+
+def test_a_key_for_a_damaged_record_has_to_fit_an_image(drive: Path, key: Path,
+                                                        tmp_path: Path) -> None:
+    other = tmp_path / "other.pem"
+    make_key(other)
+    made(drive, key)
+    record = drive / boot_key.FILE
+    for damage in ("", "{"):
+        record.write_text(damage)
+        with pytest.raises(EssdError, match=r"other.pem: no image of the drive is signed with"):
+            made(drive, other)
+        assert record.read_text() == damage
+    assert signed_slots(made(drive, key), key) == ["A", "B"]
+    file = FlashImage.load(drive / "flash.img")
+    for slot in ("A", "B"):
+        file.erase_slot(slot)
+    file.save(drive / "flash.img")
+    record.write_text("")       # Nothing tells any more which key the drive had.
+    assert signed_slots(made(drive, key), key) == ["A", "B"]
 
 
 def test_the_key_of_a_drive_stays_as_it_is(drive: Path, key: Path, tmp_path: Path) -> None:

@@ -584,8 +584,14 @@ def kept_config(name: str, part: str = "drive") -> config_block.Config | None:
 
 def drive_boot_key(wish: Wish) -> BootKey | None:
     """The drive's boot key, which a new drive gets now."""
-    return boot_key.choose(data_folder(wish.name, wish.part), wish.boot_key,
-                           flash_path(wish.name, wish.part).exists())
+    path = flash_path(wish.name, wish.part)
+
+    def fits(key: BootKey) -> bool:
+        file = flash.FlashImage.load(path)
+        signed = [image for slot in flash.SLOTS if (image := file.image(slot)) and image.signature]
+        return not signed or any(image.is_signed_with(bytes.fromhex(key.public))
+                                 for image in signed)
+    return boot_key.choose(data_folder(wish.name, wish.part), wish.boot_key, path.exists(), fits)
 
 
 def drive_flash(wish: Wish, config: config_block.Config, firmware: Firmware, array: Nand | None,

@@ -8,6 +8,7 @@ sign the firmware of the checkout.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -53,10 +54,12 @@ def record(folder: Path, key: BootKey) -> None:
     files.replace_file(folder / FILE, (json.dumps(asdict(key), indent=2) + "\n").encode())
 
 
-def choose(folder: Path, asked: Path | None, is_old: bool) -> BootKey | None:
+def choose(folder: Path, asked: Path | None, is_old: bool,
+           fits: Callable[[BootKey], bool] = lambda key: True) -> BootKey | None:
     """The drive's key; a new drive gets the one that is asked for, which is recorded.
 
     So does an old drive whose record is damaged: only its user knows which key it had.
+    `fits` says whether an image of the drive is signed with a key.
     """
     try:
         kept = recorded(folder)
@@ -64,6 +67,9 @@ def choose(folder: Path, asked: Path | None, is_old: bool) -> BootKey | None:
         if asked is None:
             raise
         key = of_file(asked)
+        if is_old and not fits(key):
+            raise EssdError(f"--boot-key {asked}: no image of the drive is signed with it"
+                            ) from None
         record(folder, key)
         return key
     if asked is None:

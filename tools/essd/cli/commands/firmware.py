@@ -143,7 +143,8 @@ def sign(file: File, key: Annotated[Path, typer.Option(
     """Sign an image in place."""
     from ...base import files
     from ...setup import firmware_update
-    files.replace_file(file, firmware_update.load(file).sign(key).file())
+    # A symbolic link goes on leading to the image.
+    files.replace_file(file.resolve(), firmware_update.load(file).sign(key).file())
     show.note(f"{file} is signed")
 
 
