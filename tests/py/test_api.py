@@ -212,6 +212,18 @@ def test_a_system_that_does_not_start_leaves_nothing_and_shows_its_consoles(
     assert list(paths.runtime().glob("*/control.sock")) == []
 
 
+def test_a_start_that_is_refused_shows_no_console_of_another(fake_up, monkeypatch) -> None:
+    def refuse(instance: Instance, *_: object, **__: object) -> None:
+        console = instance.folder / "drive/console.log"
+        console.parent.mkdir(parents=True)
+        console.write_text("of another\n")
+        raise essd.EssdError("running already")
+    monkeypatch.setattr(Instance, "start", refuse)
+    with pytest.raises(essd.EssdError, match="running already") as caught:
+        fake_up(name="lab")
+    assert not hasattr(caught.value, "__notes__")
+
+
 def test_a_host_of_a_topology_is_waited_for_by_its_name(monkeypatch) -> None:
     """One drive without a switch may have a host that is not called host."""
     waited: list[str] = []

@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import fcntl
 import itertools
 import json
 import os
@@ -16,7 +17,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import uvicorn
@@ -464,19 +465,38 @@ def test_rules_that_several_save_at_once_are_all_kept(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = (rules.Saved(tmp_path / "rules.yaml") for _ in range(2))
     write = first.write
+    flock = fcntl.flock
     threads: list[threading.Thread] = []
+    is_second_there = threading.Event()
+
+    def lock(file: IO[str], kind: int) -> None:
+        if threading.current_thread() in threads:
+            is_second_there.set()
+        flock(file, kind)
+
+    def save() -> None:
+        second.save("two", "nvme do drop")
+        is_second_there.set()
 
     def write_later(found: list[dict[str, str]]) -> None:
         """Another cockpit saves a rule when this one has read the file."""
-        threads.append(threading.Thread(target=second.save, args=("two", "nvme do drop")))
+        threads.append(threading.Thread(target=save))
         threads[0].start()
+        assert is_second_there.wait(60)
         threads[0].join(0.5)        # It waits for this one.
         write(found)
 
+    monkeypatch.setattr(fcntl, "flock", lock)
     monkeypatch.setattr(first, "write", write_later)
     first.save("one", "nvme do drop")
     threads[0].join(60)
     assert [entry["name"] for entry in rules.Saved(first.path).all()] == ["one", "two"]
+
+
+def test_the_folder_of_saved_rules_is_private(tmp_path: Path) -> None:
+    saved = rules.Saved(tmp_path / "data/rules.yaml")
+    saved.save("one", "nvme do drop")
+    assert stat.S_IMODE(saved.path.parent.stat().st_mode) == 0o700
 
 
 def test_a_saved_rule_reaches_the_page_and_a_mistake_in_the_file_is_said() -> None:

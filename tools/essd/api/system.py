@@ -231,7 +231,8 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
             _start(instance, made)
     except BaseException as error:
         with interrupts.ignored():
-            if started:
+            # If the start was refused, the consoles are those of another's instance.
+            if started and instance.has_started:
                 instance.stop_started()
                 for part in made.parts():
                     _add_note(error, instance.folder, part)

@@ -94,4 +94,5 @@ class Saved:
 
     def alone(self) -> contextlib.AbstractContextManager[None]:
         """No other thread or cockpit changes the file between its reading and writing."""
+        files.make_folder(self.path.parent)
         return paths.flocked(self.path.with_name(f".{self.path.name}.guard"), fcntl.LOCK_EX)

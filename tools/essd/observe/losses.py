@@ -161,6 +161,6 @@ def since_start(instance: Instance) -> str:
     """
     try:
         lost = grown(Losses(), read(instance))
-    except EssdError as error:
+    except (EssdError, OSError) as error:
         lost = Losses(unknown={"all parts": str(error)})
     return words(lost)
