@@ -178,6 +178,9 @@ def test_what_is_bound_to_this_process_is_ended_although_it_does_not_answer(
         shutil.rmtree(instance.folder)
     else:
         (instance.folder / lost).unlink(missing_ok=True)
-    assert instance.stop()
+    with open(os.pidfd_open(drive), "rb", buffering=0) as ending:
+        assert instance.stop()
+        if lost == "folder":    # Only the claim is waited for, which the kernel frees first.
+            assert select.select([ending], [], [], SOON_S)[0]
     assert not process.start_time(pid) and not process.start_time(drive)
     assert instance.bond is None and chosen.running() == []
