@@ -153,3 +153,13 @@ def test_a_layer_without_a_row_gets_one_that_has_to_be_described(
 def test_a_document_without_the_markers_is_refused() -> None:
     with pytest.raises(ValueError, match="no markers"):
         check_includes.table("# A\n")
+
+
+def test_a_header_is_included_once(tmp_path: Path) -> None:
+    path = tmp_path / "lib/bytes.c"
+    path.parent.mkdir()
+    path.write_text("#include <stdint.h>\n#include <string.h>\n#include <stdint.h>\n")
+    assert check_includes.complaints(tmp_path) == [
+        "lib/bytes.c:3: the file has the line #include <stdint.h> twice"]
+    path.write_text('#define X 1\n#include "rows.h"\n#undef X\n#include "rows.h"\n')
+    assert check_includes.complaints(tmp_path) == []
