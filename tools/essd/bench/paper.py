@@ -43,7 +43,7 @@ ROWS = (Row("4k-randread", "4K random read", "iops", "IOPS", 669_000),
         Row("4k-randwrite", "4K random write", "iops", "IOPS", 139_000))
 
 
-# Bits of the program's setting `rows`; 0: these four.
+# Which rows the program measures: the sum of these bits in its setting `rows`; 0 means all four.
 ROW_BITS = {"128k-read": 1, "128k-write": 2, "4k-randread": 4, "4k-randwrite": 8}
 
 

@@ -393,7 +393,7 @@ class Instance:
             opened = os.pidfd_open(found.pid)
         except OSError:         # It has ended, or its id is now that of a thread.
             return False
-        # From here on, no process that gets the id later is taken for it.
+        # Unlike its id, a pidfd never means another process when this one has ended.
         with open(opened, "rb", buffering=0) as process:
             if not claims.has_open(found.pid, self.name):
                 return False

@@ -38,7 +38,7 @@ from . import (coverage as coverage_report, dissect as conform_dissect, fuzz as 
 LOGS = paths.TOP / "build" / "test"
 LAST_TEST = "build/native/Testing/Temporary/LastTest.log"    # ctest's own log
 CTEST_FAILED = 8        # ctest's exit status when tests failed
-# What a native test says if the firmware has crashed; that is no chance.
+# What a native test prints when the firmware has crashed.  A busy machine is no reason for that.
 CRASHED = re.compile(r"assertion failed: |Sanitizer|runtime error: |failed with -\d")
 TAIL_LINES = 40
 CLEAN_UP_S = 30         # for a command that was interrupted
