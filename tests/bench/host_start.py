@@ -36,22 +36,16 @@ cables:
 """
 
 
-def first_lines(host: essd.Host) -> int:
-    """How many starts the console has seen; user-mode Linux begins a new one each time."""
-    return host.console_log().count(FIRST_LINE)
-
-
-def start(host: essd.Host, drive: essd.Drive, kind: str) -> list[tuple[float, float]]:
-    """Start the host; seconds and CPU seconds until the end of each step."""
+def start(host: essd.Host, drive: essd.Drive) -> list[tuple[float, float]]:
+    """Start the host, which empties its console's log; both times until the end of each step."""
     host.power_cut()
-    before = first_lines(host) if kind == STOCK else 0
     begin, found = time.monotonic(), []
 
     def step_ends() -> None:
         found.append((time.monotonic() - begin, cpu.tree_seconds(host.status()["pids"])))
 
     host.power_on()
-    while first_lines(host) <= before:
+    while FIRST_LINE not in host.console_log():
         if time.monotonic() > begin + PATIENCE_S:
             sys.exit(f"no line {FIRST_LINE!r} within {PATIENCE_S} s: {host.console_path}")
         time.sleep(POLL_S)
@@ -71,7 +65,7 @@ def measure(kind: str) -> None:
             host, drive = system.host, system.drives[0]
             drive.wait_ready()
             host.wait_ready(PATIENCE_S)
-            starts = [start(host, drive, kind) for _ in range(STARTS)]
+            starts = [start(host, drive) for _ in range(STARTS)]
     for step, *figures in zip(STEPS, *starts, strict=True):
         seconds, used = (statistics.median(column) for column in zip(*figures, strict=True))
         print(f"{kind}: {step} after {seconds:.2f} s, CPU {used:.2f} s", flush=True)
