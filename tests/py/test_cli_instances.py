@@ -251,6 +251,27 @@ def test_every_suggested_command_of_an_instance_is_built_by_the_hint_function(
 
 # --quiet
 
+# Commands that act on one drive, which a message about a drive has to name.
+OF_A_DRIVE = ("console", "flash", "gdb", "load", "power-cut", "power-on", "qmp", "reset", "save")
+
+
+def test_a_hint_for_a_drive_names_the_drive() -> None:
+    """Where an instance has several, the command would not know which one is meant."""
+    hint = re.compile(rf"(?<!drive_)\bhint\(([^()]*['\"](?:{'|'.join(OF_A_DRIVE)})['\"][^()]*)\)?")
+    found = {(path.name, match[1]) for path in SOURCES
+             for match in hint.finditer(path.read_text(encoding="utf-8"))
+             if "--part" not in match[1] and "part_words" not in match[1]}
+    assert found == {
+        ("run.py", "'gdb'"), ("run.py", "'console'"),       # of `up`, which starts one drive
+        ("snapshot.py", "name, 'save', 'NAME'")}            # of all drives at once
+
+
+def test_a_hint_of_one_of_several_drives_has_its_part(home) -> None:
+    assert Instance("lab").of("drive1").drive_hint("qmp", "cont") == (
+        "./essd qmp --name lab --part drive1 cont")
+    assert Instance("lab").of("drive").drive_hint("gdb") == "./essd gdb --name lab"
+
+
 def test_quiet_prints_only_what_was_asked_for(home) -> None:
     make_drive("shelf")
     with FakeSupervisor():

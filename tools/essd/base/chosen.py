@@ -33,6 +33,11 @@ def hint(name: str, command: str, *rest: str) -> str:
     return " ".join(words)
 
 
+def part_words(drive: str) -> list[str]:
+    """What a suggested command needs to act on this drive of an instance."""
+    return [] if drive == "drive" else ["--part", drive]
+
+
 def nearest(given: str, valid: Iterable[str]) -> str:
     """The valid word that is most like a wrong one, or "" if none is.
 

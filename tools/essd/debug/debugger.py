@@ -97,7 +97,7 @@ def run(instance: Instance, words: Sequence[str]) -> int:
         signal.signal(signal.SIGINT, before)
         if not release(gdb_socket(instance.folder, instance.drive)):
             show.line("QEMU does not answer: the drive may be halted or have breakpoints; "
-                      f"continue it with {instance.hint('gdb', '-- -batch -ex detach')}")
+                      f"continue it with {instance.drive_hint('gdb', '-- -batch -ex detach')}")
     wait_detached(instance)
     if process.returncode < 0:
         show.line("gdb was killed: its breakpoints are removed, and the drive continues")

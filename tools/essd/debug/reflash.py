@@ -122,7 +122,7 @@ def wait_running(instance: Instance, done: Done, uart_from: int) -> None:
                 f"the image in slot {done.slot} (build {done.build_id[:12]}) does not "
                 f"run: {why}; the UART's last lines:\n{uart_tail(said)}\n"
                 "the way back to the image that ran before: "
-                f"{instance.hint('flash', *instance.part_words, '--back')}")
+                f"{instance.drive_hint('flash', '--back')}")
         time.sleep(0.1)
 
 
@@ -160,7 +160,7 @@ def check(instance: Instance, slot: str) -> dict[str, Any]:
         "a native hart does not run the firmware in the drive's flash")
     if part["saved"]:
         raise EssdError("the drive's state is saved: resume it first with "
-                        f"{instance.hint('load', *instance.part_words)}")
+                        f"{instance.drive_hint('load')}")
     if slot:
         check_word("--slot", slot, flash.SLOTS)
     return dict(part)

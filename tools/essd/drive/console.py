@@ -108,7 +108,7 @@ def hold(instance: Instance) -> IO[str]:
         file.close()
         raise EssdError(f"the console of {instance.the_drive} is in use by {holder}; leave "
                         "that one first, with Ctrl-].  To read along, use "
-                        f"{instance.hint('console', '--log')}") from None
+                        f"{instance.drive_hint('console', '--log')}") from None
     # QEMU takes a moment to notice that the last one has left.
     deadline = time.monotonic() + LEFT_S
     while is_connected(instance) and time.monotonic() < deadline:
@@ -139,14 +139,14 @@ def off_words(instance: Instance) -> str:
     part = instance.status()["parts"].get(instance.drive, {})
     name = instance.the_drive
     if part.get("halted"):
-        return f"{name} is halted: {instance.hint('gdb')} or {instance.hint('qmp', 'cont')} " \
-               "continues it"
+        return f"{name} is halted: {instance.drive_hint('gdb')} or " \
+               f"{instance.drive_hint('qmp', 'cont')} continues it"
     if part.get("state") == "running":
         return ""
     if part.get("saved"):
-        return f"{name} is saved: {instance.hint('load', *instance.part_words)} resumes it"
+        return f"{name} is saved: {instance.drive_hint('load')} resumes it"
     why = f" ({part['why']})" if part.get("why") else ""
-    return f"{name} is off{why}: {instance.hint('power-on', *instance.part_words)} starts it"
+    return f"{name} is off{why}: {instance.drive_hint('power-on')} starts it"
 
 
 def leaves(keyboard: int, uart: socket.socket | None) -> bool:

@@ -88,7 +88,7 @@ def states(instance: Instance, number: int | None) -> list[dict[str, Any]]:
         raise EssdError("this instance has no drive")
     if instance.status()["parts"][instance.drive]["state"] != "running":
         raise EssdError("the drive is not powered: start it with "
-                        f"{instance.hint('power-on', *instance.part_words)}")
+                        f"{instance.drive_hint('power-on')}")
     return [state(instance, n) for n in
             (ports if number is None else [number_of(instance, number)])]
 

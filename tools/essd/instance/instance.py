@@ -138,15 +138,14 @@ class Instance:
         with paths.locked_or(f"another command writes the files of {self.the_drive} now: "
                              "wait until it has ended", flash_lock(self.folder, self.drive)):
             part = self.status()["parts"][self.drive]
-            rest = self.part_words
             if part["state"] == "running":
                 raise EssdError(f"{self.the_drive} is powered: stop it with "
                                 f"{self.hint('down')}, or cut its power with "
-                                f"{self.hint('power-cut', *rest)}, first")
+                                f"{self.drive_hint('power-cut')}, first")
             if part["saved"]:       # Its memory would not go with the changed files.
                 raise EssdError(f"the state of {self.the_drive} is saved: resume it with "
-                                f"{self.hint('load', *rest)}, or give the state up with "
-                                f"{self.hint('power-on', *rest)}, first")
+                                f"{self.drive_hint('load')}, or give the state up with "
+                                f"{self.drive_hint('power-on')}, first")
             yield
 
     # The supervisor
@@ -240,10 +239,9 @@ class Instance:
         """A command for the user to type, with this instance's --name."""
         return chosen.hint(self.name, command, *rest)
 
-    @property
-    def part_words(self) -> list[str]:
-        """What a suggested command needs to act on this drive."""
-        return [] if self.drive == "drive" else ["--part", self.drive]
+    def drive_hint(self, command: str, *rest: str) -> str:
+        """A command for the user to type that acts on this drive of the instance."""
+        return self.hint(command, *chosen.part_words(self.drive), *rest)
 
     def status(self) -> dict[str, Any]:
         return dict(self.ask("status"))

@@ -98,7 +98,7 @@ def is_running(instance: Instance) -> bool:
     if drive["saved"]:
         raise EssdError("the drive's state is saved, so its configuration cannot be "
                         "read or changed: resume the drive first with "
-                        f"{instance.hint('load', *instance.part_words)}")
+                        f"{instance.drive_hint('load')}")
     return bool(drive["state"] == "running")
 
 
@@ -195,5 +195,5 @@ def report(instance: Instance, later: Sequence[str], restarts: bool = False) -> 
         show.note(f"the firmware restarts, with the new {', '.join(later)}")
         return
     show.note(f"in force from the drive's next start: {', '.join(later)}")
-    show.note(f"      {instance.hint('reset', *instance.part_words)} restarts the firmware now, "
+    show.note(f"      {instance.drive_hint('reset')} restarts the firmware now, "
               "as --restart would have done; connections end")

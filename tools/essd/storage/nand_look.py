@@ -59,10 +59,9 @@ def opened_array(name: str, part: str) -> tuple[Instance, Nand]:
 
 
 def in_use(instance: Instance, path: Path) -> EssdError:
-    rest = [] if instance.drive == "drive" else ["--part", instance.drive]
     return EssdError(f"NAND file {path} is in use: if the drive is running, stop it with "
                      f"{instance.hint('down')}, or cut its power with "
-                     f"{instance.hint('power-cut', *rest)}, first")
+                     f"{instance.drive_hint('power-cut')}, first")
 
 
 def complaint_of(instance: Instance, path: Path,

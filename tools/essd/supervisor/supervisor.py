@@ -307,8 +307,8 @@ class Supervisor:
         """Resume the saved state in a new process; a state can be used only once."""
         part = self.drive(request)
         if part.saved is None:
-            raise ValueError(f"no state of {part.title} is saved: run "
-                             f"{chosen.hint(self.config.name, 'save')} first")
+            save = chosen.hint(self.config.name, "save", *chosen.part_words(part.name))
+            raise ValueError(f"no state of {part.title} is saved: run {save} first")
         self.check_flash_free(part)
         part.check_start()
         # A link that was up when the state was saved sends no event.  It is read

@@ -57,7 +57,7 @@ def reset(part: Parts = "", name: Name = "",
         if not halt:
             return "reset"
         return ("reset and halted at the reset vector: continue it with "
-                f"{instance.hint('gdb')} or {instance.hint('qmp', 'cont')}")
+                f"{instance.drive_hint('gdb')} or {instance.drive_hint('qmp', 'cont')}")
 
     fleet.run(Instance(name), part, reset_one)
 

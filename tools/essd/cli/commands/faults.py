@@ -35,14 +35,15 @@ def ask(ctx: typer.Context, name: str, part: str, do: str = "list",
     return instance.ask("faults", part=part or before.get("part", ""), do=do, **arguments)
 
 
-def show_rules(name: str, rules: list[dict[str, Any]], as_json: bool) -> None:
+def show_rules(name: str, part: str, rules: list[dict[str, Any]], as_json: bool) -> None:
     from rich.table import Table
     from rich.text import Text
     if as_json:
         print(json.dumps(rules, indent=2))
         return
     if not rules:
-        example = chosen.hint(name, "faults add", "'wire bth.opcode=ack when nth=3 do drop'")
+        example = chosen.hint(name, "faults add", *chosen.part_words(part or "drive"),
+                              "'wire bth.opcode=ack when nth=3 do drop'")
         show.note(f"no fault rules; add one, for example with {example}")
         return
     table = Table(box=None, pad_edge=False)
@@ -60,7 +61,7 @@ def list_rules(ctx: typer.Context, name: Name = "", part: Part = "",
     """List the rules with their counters."""
     ctx.obj = {"name": name, "part": part}
     if ctx.invoked_subcommand is None:
-        show_rules(chosen.instance(name), ask(ctx, name, part), as_json)
+        show_rules(chosen.instance(name), part, ask(ctx, name, part), as_json)
 
 
 @faults.command()

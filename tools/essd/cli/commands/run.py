@@ -454,7 +454,7 @@ def save(what: WhatToSave = "", part: Parts = "", name: Name = "", as_json: AsJs
         size = instance.ask("save", part=instance.drive)["bytes"]
         saved.append({"drive": instance.drive, "bytes": size})
         return (f"saved: {size / 1e6:.1f} MB; the drive is suspended until "
-                f"{instance.hint('load')}")
+                f"{instance.drive_hint('load')}")
 
     if as_json:
         show.only_data()
