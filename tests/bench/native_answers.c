@@ -34,6 +34,7 @@ enum {
     BLOCK = 512,
     ROUND_US = 60000000,
     CONNECT_US = 20000000,
+    RESOLVE_US = 4000000, /* longer than three requests */
 };
 
 struct options {
@@ -235,6 +236,21 @@ static bool link_is_up(void *ctx)
     return ((const struct answers *)ctx)->host->net.ports.port[0].is_up;
 }
 
+/* The stack gives up after three requests, which a drive that starts on a busy
+ * machine does not answer yet; it is asked again until the time is over. */
+static bool resolve_drive(struct answers *answers, uint16_t *neigh)
+{
+    uint64_t end_ns = real_ns() + CONNECT_US * UINT64_C(1000);
+
+    do {
+        if (native_resolve(answers->host, 0, &answers->options.peer, RESOLVE_US,
+                           neigh)) {
+            return true;
+        }
+    } while (real_ns() < end_ns && !answers->link.is_broken);
+    return false;
+}
+
 static bool connect_drive(struct answers *answers)
 {
     const struct options *options = &answers->options;
@@ -247,11 +263,12 @@ static bool connect_drive(struct answers *answers)
     };
     uint16_t status;
 
-    if (!run_real(answers, link_is_up, answers, CONNECT_US) ||
-        !native_resolve(answers->host, 0, &options->peer, CONNECT_US,
-                        &target.path.neigh)) {
-        fprintf(stderr, "native_answers: the drive's link is down, or nobody "
-                        "answers ARP\n");
+    if (!run_real(answers, link_is_up, answers, CONNECT_US)) {
+        fprintf(stderr, "native_answers: the drive's link is down\n");
+        return false;
+    }
+    if (!resolve_drive(answers, &target.path.neigh)) {
+        fprintf(stderr, "native_answers: nobody answers ARP\n");
         return false;
     }
     target.path.mtu = answers->host->net.ports.port[0].path_mtu;
