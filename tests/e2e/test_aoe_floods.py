@@ -33,6 +33,9 @@ ATA_AT, ATA_LEN, DATA_LEN = 14 + 10, 12, 1024
 LENGTH = struct.Struct(">I")
 QUIET_S = 1.0           # Nothing more comes after so long.
 FIRST_ANSWER_S = 60.0
+# Other programs may keep the drive from a processor for longer than the 5 s that
+# Linux waits for the answer to a Keep Alive.  Commands of fio still have 30 s.
+PATIENT = "--keep-alive-tmo=60"
 FIO = ("fio --name=beside --filename={device} --direct=1 --ioengine=libaio --bs=4k --iodepth=4 "
        "--rw=randwrite --size=4m --verify=crc32c --verify_fatal=1 --verify_backlog=64 "
        "--time_based --runtime=600")
@@ -124,7 +127,7 @@ def flood(booted: Callable[..., Job], tmp_path: Path) -> Flood:
     job.instance.ask("power-cut")
     job.instance.ask("power-on")
     steps.wait_target(job)
-    device = steps.connect(job)
+    device = steps.connect(job, options=PATIENT)
     job.quiet(f"dmesg -C; (({FIO.format(device=device)} > /tmp/fio.txt 2>&1; "
               "echo $? > /tmp/fio.end) &) < /dev/null > /dev/null 2>&1")
     return Flood(job, Wire(path))

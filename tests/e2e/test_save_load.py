@@ -34,6 +34,8 @@ def verified_io(job: Job) -> Iterator["Future[Result]"]:
         assert not fio.done(), fio.result().output
         yield fio
         result = fio.result()
+    if result.status != 0:
+        job.instance.check()        # fio's end is that of its host, perhaps.
     assert result.status == 0 and "err= 0" in result.output, result.output
 
 
