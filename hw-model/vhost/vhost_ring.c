@@ -103,6 +103,9 @@ void vhost_ring_start(struct vhost_ring *ring)
 {
     ring->next = ring_load16(ring->used + RING_IDX);
     ring->published = ring->next;
+    /* The back-end before may have ended between a buffer and its notification,
+     * for which the driver then still waits. */
+    ring->told = (uint16_t)(ring->next - ring->size);
 }
 
 enum vhost_verdict vhost_ring_count(const struct vhost_ring *ring,
@@ -232,13 +235,14 @@ static void ring_put_used(struct vhost_ring *ring, uint16_t idx, uint16_t head,
 
 bool vhost_ring_publish(struct vhost_ring *ring)
 {
-    uint16_t before = ring->published;
+    uint16_t told = ring->told;
     uint16_t event;
 
-    if (before == ring->next) {
+    if (ring->published == ring->next) {
         return false;
     }
     ring->published = ring->next;
+    ring->told = ring->next;
     ring_store16(ring->used + RING_IDX, ring->next);
     ring_used_written(ring, RING_IDX, 2);
     ring_full_barrier();
@@ -247,7 +251,7 @@ bool vhost_ring_publish(struct vhost_ring *ring)
     }
     event = ring_load16(ring->avail + RING_ENTRIES +
                         (uint32_t)AVAIL_ENTRY * ring->size);
-    return (uint16_t)(ring->next - event - 1) < (uint16_t)(ring->next - before);
+    return (uint16_t)(ring->next - event - 1) < (uint16_t)(ring->next - told);
 }
 
 /* Frames of the driver. */

@@ -40,6 +40,7 @@ struct vhost_ring {
     uint8_t header_len; /* of the header before each frame: 10 or 12 */
     uint16_t next;      /* the next buffer that the driver makes available */
     uint16_t published; /* what the driver sees of `next` */
+    uint16_t told;      /* of what it was notified, if it asked for it */
 };
 
 /** Bytes of the three areas of a ring. */

@@ -319,6 +319,29 @@ static void test_driver_is_notified_when_it_asks_for_it(void **state)
     assert_true(vhost_ring_publish(&bed.ring));
 }
 
+/* The back-end before has used buffer 4, and ended before it notified of it. */
+static void test_lost_notification_comes_with_the_next_buffer(void **state)
+{
+    (void)state;
+    for (uint16_t event = 3; event < 7; event++) {
+        new_bed(NULL);
+        put_le16(bed.memory + USED + 2, 5);
+        put_le16(bed.memory + AVAIL + 2, 5);
+        put_le16(bed.memory + USED_EVENT, event);
+        vhost_ring_start(&bed.ring);
+        set_desc(0, BUFFERS, HEADER + 1, 0, 0);
+        for (unsigned int n = 0; n < SIZE; n++) {
+            put_le16(bed.memory + AVAIL + 4 + 2 * n, 0);
+        }
+        put_le16(bed.memory + AVAIL + 2, 6);
+        expect_take(VHOST_OK);
+        assert_int_equal(vhost_ring_publish(&bed.ring), event <= 5);
+        put_le16(bed.memory + AVAIL + 2, 7);
+        expect_take(VHOST_OK);
+        assert_int_equal(vhost_ring_publish(&bed.ring), event == 6);
+    }
+}
+
 static void test_watch_asks_for_the_next_buffer(void **state)
 {
     unsigned int count;
