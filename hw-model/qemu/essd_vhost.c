@@ -20,7 +20,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 
 #include "chardev/char-fe.h"
 #include "net/net.h"
@@ -33,6 +32,7 @@
 #include "trace.h"
 
 #include "hw-model/vhost/vhost_backend.h"
+#include "hw-model/vhost/vhost_map.h"
 
 enum {
     VHOST_BURST = 32,             /* frames that are passed on at once */
@@ -47,6 +47,7 @@ typedef struct EssdVhostState {
     bool is_held;             /* a frame for the port waits in a queue */
     bool waits_for_room;      /* a frame for the driver waits in a queue */
     bool is_broken;           /* the connection has to end */
+    unsigned int losses;      /* of mappings: what vhost_map has said */
     int watched[VHOST_RINGS]; /* descriptors with a handler; -1: none */
 
     struct vhost_backend vu;
@@ -57,21 +58,31 @@ typedef struct EssdVhostState {
     uint8_t bytes[VHOST_BURST_BYTES + FRAME_LEN_MAX];
 } EssdVhostState;
 
-static struct vhost_ring *essd_vhost_ring(EssdVhostState *s, unsigned int n)
-{
-    struct vhost_ring *ring = &s->vu.rings[n];
-
-    return ring->desc && !s->is_broken ? ring : NULL;
-}
+static const char lost_memory[] = "a page of the guest's memory is not there";
 
 /* End the connection, but not from within a call of the data path. */
 static void essd_vhost_break(EssdVhostState *s, const char *why)
 {
     if (!s->is_broken) {
         s->is_broken = true;
+        if (vhost_map_has_lost(&s->vu.memory, &s->losses)) {
+            why = lost_memory; /* what was wrong was only zeroed memory */
+        }
         warn_report("%s: the vhost-user connection ends: %s", s->nc.name, why);
         qemu_bh_schedule(s->bh);
     }
+}
+
+/* A ring that is in use, or NULL.  Whoever uses it asks for it first. */
+static struct vhost_ring *essd_vhost_ring(EssdVhostState *s, unsigned int n)
+{
+    struct vhost_ring *ring = &s->vu.rings[n];
+
+    vhost_map_begin();
+    if (vhost_map_has_lost(&s->vu.memory, &s->losses)) {
+        essd_vhost_break(s, lost_memory);
+    }
+    return ring->desc && !s->is_broken ? ring : NULL;
 }
 
 static void essd_vhost_publish(EssdVhostState *s, unsigned int n)
@@ -84,6 +95,7 @@ static void essd_vhost_publish(EssdVhostState *s, unsigned int n)
         write(fd, &one, sizeof(one)) < 0 && errno != EAGAIN) {
         essd_vhost_break(s, "the driver cannot be notified");
     }
+    (void)essd_vhost_ring(s, n); /* Was all that was used still there? */
 }
 
 static void essd_vhost_clear_kick(EssdVhostState *s, unsigned int n)
@@ -176,6 +188,7 @@ static void essd_vhost_read(EssdVhostState *s, bool is_notified)
         }
         count -= n;
     }
+    (void)essd_vhost_ring(s, VHOST_FROM_DRIVER); /* Was the ring still there? */
 }
 
 /* Frames for the driver. */
@@ -389,28 +402,18 @@ static void essd_vhost_poll_ready(NetClientState *nc, short revents)
 static uint8_t *essd_vhost_map(void *ctx, int fd, uint64_t size)
 {
     EssdVhostState *s = ctx;
-    int seals = fcntl(fd, F_GET_SEALS);
-    struct stat status;
-    void *data;
+    uint8_t *data = vhost_map(fd, size);
 
-    /* An access behind the end of a file that was shortened is a SIGBUS. */
-    if (seals < 0 || !(seals & F_SEAL_SHRINK)) {
-        essd_vhost_break(s, "the guest's memory can be shortened: share a "
-                            "memory-backend-memfd that is sealed");
-        return NULL;
+    if (!data) {
+        essd_vhost_break(s, "the guest's memory cannot be shared: it is no "
+                            "memfd and no file of tmpfs, or is too short");
     }
-    if (fstat(fd, &status) < 0 || status.st_size < 0 ||
-        (uint64_t)status.st_size < size || size > SIZE_MAX) {
-        return NULL;
-    }
-    data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                fd, 0);
-    return data == MAP_FAILED ? NULL : data;
+    return data;
 }
 
 static void essd_vhost_unmap(void *ctx, uint8_t *data, uint64_t size)
 {
-    munmap(data, size);
+    vhost_unmap(data, size);
 }
 
 static void essd_vhost_close(void *ctx, int fd)

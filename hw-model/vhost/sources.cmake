@@ -4,3 +4,6 @@ set(SOURCES
     vhost_ring.c
     vhost_backend.c
 )
+set(NATIVE_SOURCES
+    vhost_map.c
+)

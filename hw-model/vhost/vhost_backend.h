@@ -34,8 +34,8 @@ enum {
 struct vhost_backend_ops {
     void *ctx;
 
-    /* Map `size` bytes of a file at 0; NULL if it is not so long, or if
-     * somebody can shorten it later. */
+    /* Map `size` bytes of a file at 0, so that no access to them ends this
+     * process; NULL if that is not possible, or if it is not so long. */
     uint8_t *(*map)(void *ctx, int fd, uint64_t size);
     void (*unmap)(void *ctx, uint8_t *data, uint64_t size);
     void (*close)(void *ctx, int fd);

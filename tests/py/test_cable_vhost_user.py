@@ -5,7 +5,6 @@ What a front-end does wrong ends its connection, and the machine goes on.
 """
 
 import contextlib
-import fcntl
 import mmap
 import os
 import select
@@ -16,12 +15,11 @@ from pathlib import Path
 
 import pytest
 import test_cable_bursts as bursts
+from essd.instance.config import VHOST_USER, Config, End, Link
+from essd.machine import vm
 from test_cable_bursts import Sender, frame, start_port
 from test_cable_stream import sent
 from test_port_media import Machine, medium, qemu, received, start  # noqa: F401
-
-from essd.instance.config import Config, End, Link, VHOST_USER
-from essd.machine import vm
 
 CABLE = ("-machine", "port0-netdev=v", "-chardev",
          "socket,id=c,server=on,wait=off,path=m0/cable", "-netdev", "vhost-user,id=v,chardev=c")
@@ -41,10 +39,9 @@ PROTOCOL = 1 << 3               # REPLY_ACK
  SET_VRING_ENABLE) = 1, 2, 3, 5, 8, 9, 10, 11, 12, 13, 16, 18
 
 
-def memory_file(seals: int) -> int:
-    fd = os.memfd_create("guest", os.MFD_ALLOW_SEALING)
+def memory_file() -> int:
+    fd = os.memfd_create("guest")
     os.ftruncate(fd, MEMORY)
-    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
     return fd
 
 
@@ -54,7 +51,7 @@ class FrontEnd:
     def __init__(self, machine: Machine, cable: str = "cable") -> None:
         self.socket = machine.connect(cable)
         self.socket.settimeout(30)
-        self.fd = memory_file(fcntl.F_SEAL_SHRINK)
+        self.fd = memory_file()
         self.memory = mmap.mmap(self.fd, MEMORY)
         self.kick = [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(2)]
         self.call = [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(2)]
@@ -303,17 +300,38 @@ def test_connection_that_ends_takes_waiting_frames_along(linked) -> None:
     machine.wait(lambda: sent(machine) == 8, "the port waits for nobody")
 
 
-@pytest.mark.parametrize("seals", (0, fcntl.F_SEAL_GROW))
-def test_memory_that_can_be_shortened_is_refused(start, tmp_path: Path,  # noqa: F811
-                                                 monkeypatch: pytest.MonkeyPatch,
-                                                 seals: int) -> None:
+@pytest.mark.parametrize("size", (0, RING + AVAIL))
+def test_memory_that_is_shortened_ends_only_the_connection(linked, size: int) -> None:
+    machine, front_end = linked()
+    front_end.transmit(frame(0))
+    machine.wait(lambda: received(machine) == 1, "the frame was lost")
+    os.ftruncate(front_end.fd, size)
+    front_end.notify(FROM_DRIVER)
+    assert front_end.is_ended()
+    assert b"a page of the guest's memory is not there" in machine.errors.read_bytes()
+    assert is_alive(machine)
+    FrontEnd(machine).begin().transmit(frame(1))
+    machine.wait(lambda: received(machine) == 2, "the new connection takes no frames")
+
+
+def test_memory_that_is_shortened_before_frames_for_the_driver(linked) -> None:
+    machine, front_end = linked()
+    front_end.offer(3)
+    os.ftruncate(front_end.fd, DATA)
+    Sender(machine).post(1)
+    assert front_end.is_ended()
+    assert is_alive(machine)
+
+
+def test_memory_in_an_ordinary_file_is_refused(start, tmp_path: Path,  # noqa: F811
+                                               monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     machine = start(*CABLE)
     front_end = FrontEnd(machine)
-    front_end.fd = memory_file(seals)
-    with pytest.raises(EOFError):
+    with open("/proc/self/exe", "rb") as file, pytest.raises(EOFError):
+        front_end.fd = file.fileno()
         front_end.begin()
-    assert b"the guest's memory can be shortened" in machine.errors.read_bytes()
+    assert b"the guest's memory cannot be shared" in machine.errors.read_bytes()
     assert is_alive(machine)
     FrontEnd(machine).begin()
 
