@@ -289,6 +289,7 @@ static void queue_init(struct nvme_tcp_queue *queue, uint32_t id,
     queue->was_aborted = false;
     queue->bytes_us = tcp->now_us;
     queue->data_us = tcp->now_us;
+    queue->window_us = tcp->now_us;
     queue->acked_us = tcp->now_us;
     queue->rules = (struct tcp_pdu_rules){.data_max = NVME_TCP_H2C_MAX};
     queue->hpda = 0;
@@ -452,12 +453,16 @@ void nvme_tcp_ended(struct nvme_tcp *tcp, uint16_t conn)
 
 /* ---- Time. */
 
-enum { WATCH_US = 1000000 };
+enum {
+    WATCH_US = 1000000,
+    WINDOW_US = 60000000, /* for all data of one R2T, however slow the peer */
+};
 
 /*
  * Whether the drive has waited too long for the peer.  Each kind of wait has
  * its own time, so that a peer cannot hold buffers for ever by sending commands
- * only.  While the drive does not read, it waits for itself.
+ * only, nor by sending a byte of their data now and then.  While the drive does
+ * not read, it waits for itself.
  */
 static bool is_silent(struct nvme_tcp_queue *queue)
 {
@@ -472,12 +477,14 @@ static bool is_silent(struct nvme_tcp_queue *queue)
     }
     if (reader->state == TCP_READ_WAIT || queue->fetching.first == NULL) {
         queue->data_us = now_us;
+        queue->window_us = now_us;
     }
     if (queue->sends == 0) {
         queue->acked_us = now_us;
     }
     since_us = MIN(queue->bytes_us, MIN(queue->data_us, queue->acked_us));
-    return now_us - since_us >= NVMF_PATIENCE_S * UINT64_C(1000000);
+    return now_us - since_us >= NVMF_PATIENCE_S * UINT64_C(1000000) ||
+           now_us - queue->window_us >= WINDOW_US;
 }
 
 static void queue_watch(struct nvme_tcp_queue *queue)

@@ -188,6 +188,7 @@ static void end_data(struct nvme_tcp_queue *queue)
         }
     }
     request_list_remove(&queue->fetching, before);
+    queue->window_us = queue->tcp->now_us;
     tcp_request_fetched(req);
 }
 

@@ -916,6 +916,34 @@ static void test_slow_data_are_no_silence(void **state)
     assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_SILENT), 0);
 }
 
+/* A byte now and then keeps no buffers: the data of an R2T have a limit, too. */
+static void test_a_trickle_of_data_is_ended(void **state)
+{
+    static uint8_t data[16 * BLOCK], pdu[sizeof(data) + 64];
+    struct world *w = *state;
+    struct host other = connect_host(w, 0, true);
+    struct host host = connect_host(w, 0, true);
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 0, 16, 5);
+    struct tcp_pdu_data r2t;
+    uint32_t done = 64;
+
+    send_command(w, &host.io, &sqe, sizeof(data));
+    r2t = take_r2t(w, &host.io);
+    (void)build_data(&host.io, pdu, &r2t, true, data);
+    world_send(w, host.io.peer, pdu, done);
+    for (unsigned int i = 0; i < 14; i++) { /* 56 s */
+        world_run(w, 4 * SECOND_US);
+        assert_false(host.io.peer->is_ended);
+        world_send(w, host.io.peer, pdu + done++, 1);
+    }
+    assert_true(w->fake->buffers_out != 0);
+    world_run(w, 6 * SECOND_US);
+    assert_true(host.io.peer->is_ended);
+    assert_int_equal(w->fake->buffers_out, 0);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_SILENT), 1);
+    check_read(w, &other.io, 0, data, 1, 7);
+}
+
 /* The host goes on sending data after the drive has closed: the buffers are
  * somebody else's then.  The world looks at each byte that is placed. */
 static void test_data_that_come_after_the_end_are_not_placed(void **state)
