@@ -916,7 +916,7 @@ static void test_slow_data_are_no_silence(void **state)
     assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_SILENT), 0);
 }
 
-/* A byte now and then keeps no buffers: the data of an R2T have a limit, too. */
+/* A byte now and then keeps no buffers: an R2T has a limit, too. */
 static void test_a_trickle_of_data_is_ended(void **state)
 {
     static uint8_t data[16 * BLOCK], pdu[sizeof(data) + 64];
