@@ -201,9 +201,35 @@ static bool has_lost_next(const struct flash *flash, const struct area *area,
     return true;
 }
 
-enum area_result area_read(const struct flash *flash, const struct area *area,
-                           uint8_t *buf, size_t size, size_t *len,
-                           uint32_t *sequence)
+/*
+ * The sequence after which the next record is written when the newest one is
+ * lost.  The places that show the loss stay: otherwise, a power cut during that
+ * write would leave nothing but older records, which would count again.
+ */
+static uint32_t skip_lost(const struct flash *flash, const struct area *area,
+                          uint32_t sequence)
+{
+    for (uint32_t n = 0; n < area->copies; n++) {
+        bool is_lost = false;
+
+        for (uint32_t ring = 0; ring < area_rings(area); ring++) {
+            struct header next = read_header(flash, area, ring, sequence + 1);
+
+            is_lost |= next.was_written && next.sequence == 0;
+        }
+        if (!is_lost) {
+            break;
+        }
+        sequence++;
+    }
+    return sequence;
+}
+
+/* Find the newest intact copy: see area_read(). */
+static enum area_result read_newest(const struct flash *flash,
+                                    const struct area *area, uint8_t *buf,
+                                    size_t size, size_t *len,
+                                    uint32_t *sequence)
 {
     uint32_t below = UINT32_MAX, written = 0;
 
@@ -231,6 +257,19 @@ enum area_result area_read(const struct flash *flash, const struct area *area,
         below = newest;
     } while (below != 0);
     return written != 0 ? AREA_DAMAGED : AREA_EMPTY;
+}
+
+enum area_result area_read(const struct flash *flash, const struct area *area,
+                           uint8_t *buf, size_t size, size_t *len,
+                           uint32_t *sequence)
+{
+    enum area_result result =
+        read_newest(flash, area, buf, size, len, sequence);
+
+    if (result == AREA_OLDER || result == AREA_DAMAGED) {
+        *sequence = skip_lost(flash, area, *sequence);
+    }
+    return result;
 }
 
 uint32_t area_newest(const struct flash *flash, const struct area *area)

@@ -38,7 +38,8 @@ enum area_result {
  * Read the newest intact copy.
  *
  * @param buf       where it goes, at most `size` bytes
- * @param sequence  set to the highest sequence of any copy, for area_write()
+ * @param sequence  set to the highest sequence of any copy, for area_write(),
+ *                  which then overwrites no copy that shows a loss
  */
 enum area_result area_read(const struct flash *flash, const struct area *area,
                            uint8_t *buf, size_t size, size_t *len,

@@ -412,6 +412,75 @@ static void test_a_first_record_that_is_damaged_is_reported(void **state)
     }
 }
 
+/* The newest record is lost.  The power fails at each byte of the next write,
+ * or the flash refuses one of its operations: the record stays lost. */
+static void check_cuts_after_loss(uint32_t number)
+{
+    static uint8_t lost[sizeof(data)];
+    size_t cut = 0;
+
+    memcpy(lost, data, sizeof(data));
+    while (cut < 2 * (COPY_BYTES + LEN + AREA_HEADER_LEN)) {
+        uint32_t found, seen;
+        enum area_result result;
+
+        memcpy(data, lost, sizeof(data));
+        (void)read_number(&seen, &found);
+        bytes_left = cut;
+        (void)!write_body(number, &found);
+        bytes_left = NEVER;
+        result = read_number(&seen, &found);
+        assert_true(result == AREA_OK ? seen == number : result != AREA_EMPTY);
+        cut += cut % COPY_BYTES > LEN + 64 ? 61 : 1;
+    }
+    for (unsigned int at = 1; at < 10; at++) {
+        uint32_t found, seen;
+
+        memcpy(data, lost, sizeof(data));
+        (void)read_number(&seen, &found);
+        fails_at = at;
+        if (!write_body(number, &found)) {
+            enum area_result result = read_number(&seen, &found);
+
+            assert_true(result == AREA_OLDER || result == AREA_DAMAGED);
+        }
+        fails_at = 0;
+    }
+    memcpy(data, lost, sizeof(data));
+}
+
+static void test_a_cut_after_a_loss_does_not_bring_an_older_record_back(
+    void **state)
+{
+    (void)state;
+    used = &mirrored;
+    write_five();
+    for (size_t i = 0; i < ARRAY_LEN(damaged); i++) {
+        memcpy(data, before, sizeof(data));
+        data[ADDR + COPY_BYTES + damaged[i]] ^= 1;
+        data[MIRROR + COPY_BYTES + damaged[ARRAY_LEN(damaged) - 1 - i]] ^= 1;
+        check_cuts_after_loss(6);
+    }
+}
+
+static void test_a_cut_after_a_loss_of_the_first_record_leaves_no_new_drive(
+    void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(damaged); i++) {
+        for (unsigned int rings = 1; rings <= 2; rings++) {
+            uint32_t sequence = 0;
+
+            memset(data, 0xff, sizeof(data));
+            used = rings == 1 ? &area : &mirrored;
+            assert_true(write_body(1, &sequence));
+            data[ADDR + damaged[i]] ^= 1;
+            data[MIRROR + damaged[i]] ^= rings == 2 ? 1 : 0;
+            check_cuts_after_loss(2);
+        }
+    }
+}
+
 /* Older firmware has written one ring only. */
 static void test_a_kept_drive_gets_its_mirror(void **state)
 {
