@@ -39,12 +39,6 @@ void cable_end(struct cable *cable)
     free(cable->capture);
 }
 
-void cable_plug_in(struct cable *cable, unsigned int end,
-                   const struct link_port *plug)
-{
-    cable->plug[end] = *plug;
-}
-
 static void capture_frame(struct cable *cable, const uint8_t *data,
                           uint32_t len_bytes)
 {
@@ -94,6 +88,36 @@ void cable_set_time(struct cable *cable, const struct cable_time *time)
         cable->lane[i].free_ps = 0;
     }
     cable->time = *time;
+}
+
+static struct cable_slot *slot_at(struct cable_lane *lane, uint32_t count)
+{
+    return &lane->slots[count % CABLE_SLOTS];
+}
+
+/* Frames that are under way to a port do not reach another one in its place,
+ * and a port that is unplugged does not end the frames that it sends. */
+static void lose_frames(struct cable_lane *to, struct cable_lane *from,
+                        bool was_plugged)
+{
+    to->get = to->put;
+    if (!was_plugged) {
+        return;
+    }
+    while (from->put != from->get &&
+           slot_at(from, from->put - 1)->sent_ns > native_world()->now_ns) {
+        from->put--;
+    }
+    from->free_ps = MIN(from->free_ps, native_world()->now_ns * PS_PER_NS);
+    from->was_full = false;
+}
+
+void cable_plug_in(struct cable *cable, unsigned int end,
+                   const struct link_port *plug)
+{
+    lose_frames(&cable->lane[1 - end], &cable->lane[end],
+                cable->plug[end].receive != NULL);
+    cable->plug[end] = *plug;
 }
 
 /* The time for which `bytes` occupy the cable. */
@@ -150,11 +174,6 @@ static void gather_frame(struct cable_slot *slot, const struct frame_tx *frame)
     slot->is_later = false;
 }
 
-static struct cable_slot *slot_at(struct cable_lane *lane, uint32_t count)
-{
-    return &lane->slots[count % CABLE_SLOTS];
-}
-
 /* Decide what happens to the frame that was put into its slot last. */
 static void judge_frame(struct cable_lane *lane, struct cable_slot *slot)
 {
@@ -202,6 +221,7 @@ static unsigned int send_burst(void *ctx, const struct frame_tx *burst,
         }
         gather_frame(slot, &burst[i]);
         slot->arrival_ns = pass_time(lane, slot->len_bytes);
+        slot->sent_ns = (lane->free_ps + PS_PER_NS - 1) / PS_PER_NS;
         if (lane->cable->is_capturing) {
             capture_frame(lane->cable, slot->data, slot->len_bytes);
         }
@@ -233,6 +253,7 @@ static bool deliver_frames(struct cable_lane *lane)
     const struct link_port *to = &lane->cable->plug[1 - lane->from];
     struct frame_rx burst[BURST];
     unsigned int n = 0;
+    uint32_t get = lane->get;
 
     if (lane->is_held) {
         return false;
@@ -263,7 +284,9 @@ static bool deliver_frames(struct cable_lane *lane)
     if (to->receive != NULL) {
         to->receive(to->ctx, burst, n);
     }
-    lane->get += n;
+    if (lane->get == get) { /* else the receiver has unplugged itself */
+        lane->get += n;
+    }
     return true;
 }
 

@@ -22,7 +22,8 @@ enum cable_verdict {
 };
 
 struct cable_slot {
-    uint64_t arrival_ns; /* when the receiver has the last bit */
+    uint64_t sent_ns;    /* when the sender has sent the last bit */
+    uint64_t arrival_ns; /* when the receiver has it */
     uint32_t len_bytes;
     uint8_t flags;
     bool is_later;
@@ -82,6 +83,8 @@ struct cable {
 void cable_init(struct cable *cable);
 void cable_end(struct cable *cable);
 
+/** Plug a port in, in place of what is there.  Frames that are under way to
+ * this end are lost, and so are those that its port has not sent to the end. */
 void cable_plug_in(struct cable *cable, unsigned int end,
                    const struct link_port *plug);
 

@@ -311,6 +311,59 @@ static void test_a_port_that_was_unplugged_gets_nothing(void **state)
     pass_until_frames(1, 1);
 }
 
+/* Not even if another one is plugged in while they are under way, whether they
+ * were sent before or after the port was unplugged. */
+WITH_FIXTURE(set_up_cable, end_cable)
+WITH_FIXTURE(set_up_slow_cable, end_cable)
+static void test_frames_under_way_in_a_cable_reach_no_other_port(void **state)
+{
+    (void)state;
+    assert_int_equal(send_frames(0, 0, 2), 2);
+    links[1].ops->plug(links[1].ctx, NULL);
+    assert_int_equal(send_frames(0, 2, 1), 1);
+    plug_in(1);
+    for (unsigned int i = 0; i < 100 && (grant_both() || pass_silence()); i++) {
+    }
+    assert_int_equal(ends[1].frames, 0);
+    assert_int_equal(send_frames(0, 0, 1), 1);
+    pass_until_frames(1, 1);
+}
+
+/* A port is plugged in over another one, while that one has sent one frame, and
+ * the next one in part. */
+WITH_FIXTURE(set_up_slow_cable, end_cable)
+static void test_an_unplugged_port_sends_no_frame_to_its_end(void **state)
+{
+    const uint64_t frame_ns = (LEN + 24) * 8 / 25 + 1;
+
+    (void)state;
+    assert_int_equal(send_frames(0, 0, 5), 5);
+    world.now_ns += frame_ns + frame_ns / 2;
+    plug_in(0);
+    assert_int_equal(send_frames(0, 1, 1), 1);
+    pass_until_frames(1, 2);
+    assert_false(grant_both());
+    assert_true(silent_until_ns() == LINK_FOREVER);
+}
+
+/* A sender that waits for room is told when the frames are lost, and the sender
+ * that is unplugged is not. */
+WITH_FIXTURE(set_up_cable, end_cable)
+WITH_FIXTURE(set_up_slow_cable, end_cable)
+static void test_a_full_cable_has_room_when_its_frames_are_lost(void **state)
+{
+    (void)state;
+    assert_in_range(send_frames(0, 0, MANY), 1, MANY - 1);
+    assert_in_range(send_frames(1, 0, MANY), 1, MANY - 1);
+    plug_in(1);
+    for (unsigned int i = 0; i < ROUNDS && (grant_both() || pass_silence());
+         i++) {
+    }
+    assert_int_equal(ends[0].rooms, 1);
+    assert_int_equal(ends[1].rooms, 0);
+    assert_int_equal(ends[1].frames, 0);
+}
+
 /* Not even if it is plugged in again while the switch still had them. */
 WITH_FIXTURE(set_up_switch, end_switch)
 WITH_FIXTURE(set_up_slow_switch, end_switch)
