@@ -11,6 +11,7 @@
 #include "storage/volume/reservations.h"
 #include "storage/volume/volume_table.h"
 #include "firmware/store/flash_layout.h"
+#include "firmware/store/slot_record.h"
 #include "firmware/store/store.h"
 #include "hw-model/regs/soc.h"
 
@@ -76,6 +77,19 @@ static void note_loss(struct board *board, uint32_t addr)
     errors->lost_addr[errors->losses++] = addr;
 }
 
+/* The boot ROM or the updater replaces a lost record. */
+static void check_slot_record(struct board *board)
+{
+    struct slot_record record;
+    uint32_t sequence;
+    enum area_result result =
+        slot_record_read(&board->flash, &record, &sequence);
+
+    if (result == AREA_OLDER || result == AREA_DAMAGED || record.was_lost) {
+        note_loss(board, FLASH_SLOT_RECORD_ADDR);
+    }
+}
+
 /* Make both rings of an area hold the record that was read from it, or note
  * that its newest record is lost. */
 static void repair_area(struct board *board, const struct area *area,
@@ -115,12 +129,6 @@ static void read_namespaces(struct board *board)
     board->namespaces_state = area_read(
         &board->flash, &namespace_area, board->namespaces, VOLUME_RECORD_MAX,
         &board->namespaces_len, &board->namespaces_sequence);
-    if (board->namespaces_state == AREA_OLDER) {
-        log_line(&board->log,
-                 "namespaces: the newest table in flash is damaged, so the one "
-                 "before it is used; compare it with what you expect (nvme "
-                 "list-ns --all) before you write");
-    }
     repair_area(board, &namespace_area, "namespaces", board->namespaces_state,
                 &board->namespaces_sequence, board->namespaces,
                 board->namespaces_len);
@@ -194,6 +202,16 @@ static void read_hosts(struct board *board)
     }
 }
 
+/* With the strap pin for the defaults, the owner has said what is in force. */
+static void read_config(struct board *board, uint8_t straps)
+{
+    if (config_flash_read(&board->flash, &board->log, &board->saved_config)) {
+        return;
+    }
+    note_loss(board, FLASH_CONFIG_A_ADDR);
+    board->has_lost_config = !(straps & STRAPS_DEFAULTS);
+}
+
 static void kick_watchdog(void *ctx)
 {
     struct board *board = ctx;
@@ -233,6 +251,7 @@ static void read_flash(struct board *board)
     store_read_errors(&board->flash, &board->error_place, &board->errors);
     store_read_hw_errors(&board->flash, &board->hw_error_place,
                          &board->hw_errors);
+    check_slot_record(board);
     read_events(board);
     read_namespaces(board);
     board_records_read(&board->records, &board->flash, &board->dram);
@@ -243,7 +262,7 @@ static void read_flash(struct board *board)
     read_reservations(board);
     read_telemetry(board);
     read_hosts(board);
-    config_flash_read(&board->flash, &board->log, &board->saved_config);
+    read_config(board, straps);
     config_flash_repair(&board->flash, &board->log, straps);
     board->config = board->saved_config;
     settings_apply_straps(&board->config, straps);

@@ -78,6 +78,7 @@ struct board {
     size_t reservations_len;
     uint32_t reservations_sequence;
     struct host_list hosts; /* the list of hosts in flash */
+    bool has_lost_config;   /* no host may connect */
     uint32_t generation; /* number of this boot; no two boots have the same */
     bool has_identity;
     struct watchdog_keeper watchdog_keeper;

@@ -114,6 +114,7 @@ static void hosts_start(struct drive *drive, const struct drive_config *config)
     if (config->hosts != NULL) {
         drive->hosts.list = *config->hosts;
     }
+    drive->hosts.is_closed = config->is_closed;
     drive->hosts.save = config->save_hosts;
     drive->hosts.save_ctx = config->save_ctx;
     crypto_init(&drive->crypto, config->random, config->random_ctx);

@@ -78,6 +78,10 @@ struct drive_config {
      * only. */
     const struct host_list *hosts;
 
+    /* No host may connect: the configuration is lost, and with it what it
+     * demanded of them. */
+    bool is_closed;
+
     /* Save a changed list of hosts.  NULL: changes hold until power-off. */
     enum host_save (*save_hosts)(void *ctx, const struct host_list *hosts);
 

@@ -173,6 +173,7 @@ static struct drive_config drive_config_of(const struct telemetry_panic *panic)
         .save_config = straps & STRAPS_LOCKED ? NULL : board_save_config,
         .save_ctx = &board,
         .hosts = &board.hosts,
+        .is_closed = board.has_lost_config,
         .save_hosts = board_save_hosts,
         .random = board_random,
         .random_ctx = &board,
@@ -270,6 +271,14 @@ static void end_failed_trial(void)
     }
 }
 
+/* The image before one on trial may know the configuration in flash. */
+static void check_config(void)
+{
+    if (board.has_lost_config) {
+        end_failed_trial();
+    }
+}
+
 static void sleep_until(uint64_t deadline_us)
 {
     uint32_t irqs;
@@ -299,6 +308,7 @@ void arch_main(uint64_t hart)
     board_init(&board, arch_build_id(), free_memory,
                (uintptr_t)region - (uintptr_t)free_memory);
     board_add_components(&board, &loop);
+    check_config();
     if (start_drive()) {
         report_images();
         components_add_drive(&loop, &drive, &console);

@@ -76,16 +76,6 @@ static void load_image(struct boot_slots *slots, uint8_t number)
     }
 }
 
-void boot_slots_read(struct boot_slots *slots, const struct boot_config *config)
-{
-    *slots = (struct boot_slots){.config = *config};
-    for (uint8_t number = 1; number <= SLOT_COUNT; number++) {
-        read_header(slots, number);
-    }
-    slots->has_older = slot_record_read(config->flash, &slots->state,
-                                        &slots->sequence) == AREA_OLDER;
-}
-
 static bool is_untried(const struct boot_slots *slots, uint8_t number)
 {
     return number != 0 &&
@@ -95,13 +85,13 @@ static bool is_untried(const struct boot_slots *slots, uint8_t number)
 /* The next slot to try: the chosen slot if it was not tried yet, otherwise the
  * slot with the higher sequence number, A when both are equal; 0 when there is
  * none. */
-static uint8_t next_slot(const struct boot_slots *slots)
+static uint8_t next_slot(const struct boot_slots *slots, uint8_t chosen)
 {
     bool has_a = is_untried(slots, 1);
     bool has_b = is_untried(slots, 2);
 
-    if (is_untried(slots, slots->state.chosen)) {
-        return slots->state.chosen;
+    if (is_untried(slots, chosen)) {
+        return chosen;
     }
     if (has_a && has_b) {
         return slots->slot[1].header.sequence > slots->slot[0].header.sequence
@@ -109,6 +99,54 @@ static uint8_t next_slot(const struct boot_slots *slots)
                    : 1;
     }
     return has_a ? 1 : has_b ? 2 : 0;
+}
+
+/*
+ * Make a record instead of one that is lost.  A lost record may have proven an
+ * image, or may have given one up.  So the chosen image of the older record, if
+ * there is one, gets a trial, after which the other image starts.  The floor of
+ * security versions is the highest that the lost record may have had: each
+ * proven image is in a slot, or was replaced by one with no lower version.
+ */
+static void replace_record(struct boot_slots *slots)
+{
+    struct slot_record older = slots->state;
+    struct slot_record *state = &slots->state;
+
+    *state = (struct slot_record){
+        .is_a_read_only = older.is_a_read_only,
+        .stores = older.stores,
+        .security = older.security,
+        .was_lost = true,
+    };
+    for (uint8_t number = 1; number <= SLOT_COUNT; number++) {
+        const struct image_header *header = &slots->slot[number - 1].header;
+
+        if (is_untried(slots, number)) {
+            state->security = MAX(state->security, header->security);
+        }
+    }
+    state->chosen = next_slot(slots, older.chosen);
+    if (state->chosen != 0 && is_untried(slots, slot_other(state->chosen))) {
+        state->previous = slot_other(state->chosen);
+        state->is_on_trial = true;
+        state->unproven = state->chosen;
+    }
+}
+
+void boot_slots_read(struct boot_slots *slots, const struct boot_config *config)
+{
+    enum area_result result;
+
+    *slots = (struct boot_slots){.config = *config};
+    for (uint8_t number = 1; number <= SLOT_COUNT; number++) {
+        read_header(slots, number);
+    }
+    result = slot_record_read(config->flash, &slots->state, &slots->sequence);
+    slots->has_lost = result == AREA_OLDER || result == AREA_DAMAGED;
+    if (slots->has_lost) {
+        replace_record(slots);
+    }
 }
 
 static bool try_slot(struct boot_slots *slots, uint8_t number)
@@ -160,14 +198,16 @@ static void give_up(struct boot_slots *slots)
 }
 
 /* Whether the chosen image has to wait for an orderly reset or a power cycle,
- * and the image that ran before is loaded. */
+ * and the image that ran before is loaded.  If the record is lost, it is not
+ * known which one ran. */
 static bool loads_previous(struct boot_slots *slots)
 {
     const struct slot_record *state = &slots->state;
 
     slots->waits = slots->config.is_unplanned && state->is_on_trial &&
-                   state->attempts == 0 && is_untried(slots, state->chosen) &&
-                   state->previous != 0 && try_slot(slots, state->previous);
+                   !slots->has_lost && state->attempts == 0 &&
+                   is_untried(slots, state->chosen) && state->previous != 0 &&
+                   try_slot(slots, state->previous);
     return slots->waits;
 }
 
@@ -176,6 +216,11 @@ uint8_t boot_slots_choose(struct boot_slots *slots)
     const struct slot_record *state = &slots->state;
     uint8_t number;
 
+    if (slots->has_lost && !state->is_on_trial) {
+        /* Else the count of starts writes it. */
+        slots->cannot_record =
+            !slot_record_write(slots->config.flash, state, &slots->sequence);
+    }
     if (loads_previous(slots)) {
         return state->previous;
     }
@@ -187,7 +232,7 @@ uint8_t boot_slots_choose(struct boot_slots *slots)
         }
         return number;
     }
-    while ((number = next_slot(slots)) != 0) {
+    while ((number = next_slot(slots, state->chosen)) != 0) {
         if (try_slot(slots, number)) {
             return number;
         }

@@ -33,9 +33,9 @@ struct boot_slots {
     struct boot_slot slot[SLOT_COUNT];
     struct slot_record state;
     uint32_t sequence; /* of the record */
-    bool has_older; /* the newest record is damaged, and an older one is used */
-    bool gave_up;   /* this start has given up the image on trial */
-    bool waits;     /* the chosen image is not started after this reset */
+    bool has_lost;     /* the newest record is damaged, and a new one is used */
+    bool gave_up;      /* this start has given up the image on trial */
+    bool waits;        /* the chosen image is not started after this reset */
     bool cannot_record; /* the flash has not taken the record; then an image on
                          * trial does not start */
 };

@@ -55,9 +55,10 @@ static void report_trial(struct boot *boot, uint8_t chosen)
     const struct boot_slots *slots = &boot->slots;
     const struct slot_record *state = &slots->state;
 
-    if (slots->has_older) {
+    if (slots->has_lost) {
         log_line(&boot->log, "boot: the newest state of the slots in flash is "
-                             "damaged, so the one before it is used");
+                             "damaged, so the older one says little, and the "
+                             "image gets a trial");
     }
     if (slots->gave_up) {
         log_line(&boot->log,

@@ -183,7 +183,7 @@ enum host_list_result host_table_set_exclusive(struct host_table *table,
 const struct auth_key *host_table_tls_key(const struct host_table *table,
                                           const char *nqn)
 {
-    for (uint16_t i = 0; i < table->list.count; i++) {
+    for (uint16_t i = 0; i < table->list.count && !table->is_closed; i++) {
         const struct host_entry *entry = &table->list.entry[i];
 
         if (strcmp(entry->nqn, nqn) == 0) {
@@ -198,8 +198,8 @@ static bool find_host(void *ctx, const char *hostnqn, struct nvmf_host *host)
     struct host_table *table = ctx;
     const struct host_entry *entry = find_entry(table, hostnqn);
 
-    if (entry == NULL) {
-        return !table->list.is_exclusive;
+    if (table->is_closed || entry == NULL) {
+        return !table->is_closed && !table->list.is_exclusive;
     }
     *host = (struct nvmf_host){
         .host_key = &entry->host_key,

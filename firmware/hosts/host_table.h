@@ -10,6 +10,7 @@
 
 struct host_table {
     struct host_list list;
+    bool is_closed; /* No host may connect, whatever the list says. */
 
     /* Write the list to flash.  NULL: changes hold until power-off. */
     enum host_save (*save)(void *ctx, const struct host_list *list);
@@ -55,7 +56,7 @@ MUST_USE enum host_list_result host_table_remove(struct host_table *table,
 MUST_USE enum host_list_result host_table_set_exclusive(
     struct host_table *table, bool is_exclusive);
 
-/** The key of TLS of a host.  @return NULL: it has none */
+/** The key of TLS of a host.  @return NULL: it has none, or none may connect */
 const struct auth_key *host_table_tls_key(const struct host_table *table,
                                           const char *nqn);
 

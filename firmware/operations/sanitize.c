@@ -216,25 +216,41 @@ static void take_status(struct sanitize *sanitize)
 
 /* ---- Interface. */
 
-static void take_record(struct sanitize *sanitize)
+/*
+ * Whether the record says what the last operation is.  An older record that
+ * says that one is in progress does: if this one has ended, the medium has been
+ * erased, and no host has written, as that is a record, too.
+ */
+static bool read_record(struct sanitize *sanitize)
 {
     const struct operation_store *store = &sanitize->config.store;
 
-    if (store->state == OPERATION_RECORD_NONE) {
+    return store->state != OPERATION_RECORD_DAMAGED &&
+           sanitize_record_parse(&sanitize->state, store->record, store->len) &&
+           (store->state != OPERATION_RECORD_OLDER ||
+            sanitize->state.outcome == NVMF_SANITIZE_IN_PROGRESS);
+}
+
+/* An operation that is forgotten would leave data that its host takes for
+ * erased: so it counts as one that has failed. */
+static void take_record(struct sanitize *sanitize)
+{
+    if (sanitize->config.store.state == OPERATION_RECORD_NONE ||
+        read_record(sanitize)) {
         return;
     }
-    if (store->state == OPERATION_RECORD_DAMAGED ||
-        !sanitize_record_parse(&sanitize->state, store->record, store->len)) {
-        log_line(sanitize->config.log,
-                 "sanitize: the record in flash is damaged, so it is unknown "
-                 "whether the medium was sanitized; sanitize it again if that "
-                 "matters");
-        memset(&sanitize->state, 0, sizeof(sanitize->state));
-    }
-    if (store->state == OPERATION_RECORD_OLDER) {
-        /* The last record may have said that a host has written. */
-        sanitize->state.is_erased = false;
-    }
+    log_line(sanitize->config.log,
+             "sanitize: the newest record in flash is damaged, so an operation "
+             "may be forgotten, and what it was to erase is still there; no "
+             "host may read or write until one sanitizes the medium again, or "
+             "ends the failure (nvme sanitize --sanact=1)");
+    sanitize->state = (struct sanitize_state){
+        .outcome = NVMF_SANITIZE_FAILED,
+        .is_blocking = true,
+        .job = {.action = NVMF_SANITIZE_BLOCK_ERASE,
+                .passes = 1,
+                .allows_exit = true},
+    };
 }
 
 static void end_media(struct media_owner *owner, enum media_status status)

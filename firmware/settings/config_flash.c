@@ -30,14 +30,22 @@ static bool is_sound(void *ctx, const struct config *config)
     return false;
 }
 
-void config_flash_read(const struct flash *flash, struct log *log,
+bool config_flash_read(const struct flash *flash, struct log *log,
                        struct config *config)
 {
-    if (!store_read_config(flash, is_sound, log, config)) {
-        log_line(
-            log,
-            "drive: no configuration in flash is usable; using the defaults");
+    if (store_read_config(flash, is_sound, log, config)) {
+        return true;
     }
+    log_line(log,
+             "drive: no configuration in flash is usable; using the defaults");
+    if (!store_has_lost_config(flash, is_sound, NULL)) {
+        return true;
+    }
+    log_line(log,
+             "drive: the configuration that is lost may have demanded TLS; no "
+             "host may connect until one is saved (console: config set KEY "
+             "VALUE, config save) and the drive starts again");
+    return false;
 }
 
 void config_flash_repair(const struct flash *flash, struct log *log,

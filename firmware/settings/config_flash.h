@@ -13,9 +13,12 @@
 /**
  * Read the newest copy that passes config_check(), else the defaults.  Each
  * rejected copy gets a log line, and so does the use of defaults.
+ *
+ * @return false when a configuration was written and is lost.  What it demanded
+ *   of hosts, such as TLS, is unknown, so that none may connect.
  */
-void config_flash_read(const struct flash *flash, struct log *log,
-                       struct config *config);
+MUST_USE bool config_flash_read(const struct flash *flash, struct log *log,
+                                struct config *config);
 
 /** If the copies differ, write the one in force over the other, and log it.
  * @param straps  the level of the strap pins: with STRAPS_LOCKED nothing is

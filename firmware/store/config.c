@@ -21,6 +21,8 @@ enum {                   /* byte offsets; little-endian */
        BODY_AOE = BODY_NETWORK + CONFIG_NETWORK_LEN,
 };
 _Static_assert(CONFIG_CRC + 4 == CONFIG_HEADER_LEN, "CRC ends the header");
+_Static_assert(CONFIG_MAGIC == 0 && CONFIG_VERSION == CONFIG_MAGIC_LEN,
+               "the magic begins the header");
 _Static_assert(PORT_LEN == CONFIG_PORT_LEN, "");
 _Static_assert(SERVICES_LEN == CONFIG_SERVICES_LEN, "");
 _Static_assert(SERVICES_NAME + CONFIG_NAME_LEN <= SERVICES_LEN, "");
@@ -346,6 +348,16 @@ bool config_is_intact(const uint8_t *buf, size_t len)
     body_len = get_le16(buf + CONFIG_BODY_LENGTH);
     return body_len <= len - CONFIG_HEADER_LEN &&
            block_crc(buf, body_len) == get_le32(buf + CONFIG_CRC);
+}
+
+bool config_was_written(const uint8_t *buf, size_t len)
+{
+    size_t equal = 0;
+
+    for (size_t i = 0; i < sizeof(magic) && i < len; i++) {
+        equal += buf[CONFIG_MAGIC + i] == magic[i];
+    }
+    return equal >= sizeof(magic) - 1 && buf[CONFIG_MAGIC_LEN - 1] != 0xff;
 }
 
 bool config_is_same(const uint8_t *a, const uint8_t *b)

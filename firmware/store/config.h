@@ -210,6 +210,16 @@ MUST_USE bool config_parse(struct config *config, const uint8_t *buf,
  */
 bool config_is_intact(const uint8_t *buf, size_t len);
 
+/** Where the magic is, which is programmed last: a block without it counts as
+ * never written. */
+#define CONFIG_MAGIC_LEN 8
+
+/**
+ * Whether a block was written completely, also if it is damaged: one wrong byte
+ * in its magic makes no difference.
+ */
+bool config_was_written(const uint8_t *buf, size_t len);
+
 /** Whether two blocks that config_parse() takes have the same body, also if
  * their sequences differ. */
 bool config_is_same(const uint8_t *a, const uint8_t *b);

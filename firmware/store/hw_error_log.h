@@ -56,7 +56,7 @@ struct hw_error_records {
     struct hw_error error[STORE_HW_ERRORS]; /* oldest first */
     uint16_t count;
     uint16_t losses;       /* other records that this start could not read */
-    uint32_t lost_addr[4]; /* their areas */
+    uint32_t lost_addr[6]; /* their areas */
 };
 
 /** Append one; when the array is full, the oldest one is dropped. */

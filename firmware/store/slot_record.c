@@ -21,6 +21,7 @@ enum { /* byte offsets; fields have one byte, unused bytes are zero */
        STATE_UNPROVEN = 9,  /* Older firmware always wrote 0.  Then the slot on
                              * trial is unproven; without a trial, the slot in
                              * STATE_FAILED is, unless it is STATE_CHOSEN. */
+       STATE_LOST = 10,
        STATE_STORES = 12,   /* 4 bytes, little-endian */
        STATE_SECURITY = 16, /* 4 bytes, little-endian */
 };
@@ -40,6 +41,7 @@ void slot_record_emit(const struct slot_record *state, uint8_t *buf)
     buf[STATE_UNREPORTED] = state->is_unreported;
     buf[STATE_READ_ONLY] = state->is_a_read_only;
     buf[STATE_UNPROVEN] = state->unproven;
+    buf[STATE_LOST] = state->was_lost;
     put_le32(buf + STATE_STORES, state->stores);
     put_le32(buf + STATE_SECURITY, state->security);
 }
@@ -73,6 +75,7 @@ bool slot_record_parse(struct slot_record *state, const uint8_t *buf,
         .is_unreported = buf[STATE_UNREPORTED] != 0,
         .is_a_read_only = buf[STATE_READ_ONLY] & 1,
         .unproven = buf[STATE_UNPROVEN],
+        .was_lost = buf[STATE_LOST] != 0,
         .stores = get_le32(buf + STATE_STORES),
         .security = get_le32(buf + STATE_SECURITY),
     };

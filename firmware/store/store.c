@@ -29,7 +29,8 @@ struct config_copy {
     uint8_t buf[CONFIG_LEN_MAX]; /* as it is in flash */
     struct config config;        /* if can_be_read */
     bool can_be_read;
-    bool is_intact; /* it may have values that this firmware does not know */
+    bool is_intact;   /* it may have values that this firmware does not know */
+    bool was_written; /* it is or was a configuration */
 };
 
 /*
@@ -44,6 +45,8 @@ static uint32_t read_configs(const struct flash *flash,
     for (unsigned int i = 0; i < CONFIG_COPIES; i++) {
         flash_read(flash, config_addr[i], copy[i].buf, sizeof(copy[i].buf));
         copy[i].is_intact = config_is_intact(copy[i].buf, sizeof(copy[i].buf));
+        copy[i].was_written =
+            config_was_written(copy[i].buf, sizeof(copy[i].buf));
         copy[i].can_be_read =
             config_parse(&copy[i].config, copy[i].buf, sizeof(copy[i].buf));
         if (copy[i].can_be_read) {
@@ -91,6 +94,16 @@ bool store_read_config(const struct flash *flash, store_judge *judge, void *ctx,
     return true;
 }
 
+bool store_has_lost_config(const struct flash *flash, store_judge *judge,
+                           void *ctx)
+{
+    struct config_copy copy[CONFIG_COPIES];
+    uint32_t newest = read_configs(flash, copy);
+
+    return current_config(copy, newest, judge, ctx) < 0 &&
+           (copy[0].was_written || copy[1].was_written);
+}
+
 static bool flash_holds(const struct flash *flash, uint32_t addr,
                         const uint8_t *buf, size_t len)
 {
@@ -107,14 +120,34 @@ static bool flash_holds(const struct flash *flash, uint32_t addr,
     return true;
 }
 
-/* @return false also when the flash has taken wrong bits: then the other copy
- *         must stay, because it is the only good one */
+/*
+ * Write a copy, its magic last: what a power cut leaves of the first
+ * configuration does not count as a lost one.
+ *
+ * @return false also when the flash has taken wrong bits: then the other copy
+ *         must stay, because it is the only good one
+ */
 static bool write_config_copy(const struct flash *flash, int i,
                               const uint8_t *buf, size_t len)
 {
     return flash_erase_sector(flash, config_addr[i]) &&
-           flash_program(flash, config_addr[i], buf, len) &&
+           flash_program(flash, config_addr[i] + CONFIG_MAGIC_LEN,
+                         buf + CONFIG_MAGIC_LEN, len - CONFIG_MAGIC_LEN) &&
+           flash_program(flash, config_addr[i], buf, CONFIG_MAGIC_LEN) &&
            flash_holds(flash, config_addr[i], buf, len);
+}
+
+/*
+ * The copy that a change writes first.  The other one decides until it is
+ * complete: it is in force, or is what shows that a configuration is lost.
+ */
+static int first_to_write(const struct config_copy copy[CONFIG_COPIES],
+                          int current)
+{
+    if (current >= 0) {
+        return 1 - current;
+    }
+    return copy[0].was_written && !copy[1].was_written ? 1 : 0;
 }
 
 enum store_saved store_write_config(const struct flash *flash,
@@ -124,7 +157,7 @@ enum store_saved store_write_config(const struct flash *flash,
     struct config_copy copy[CONFIG_COPIES];
     uint8_t buf[CONFIG_LEN];
     uint32_t newest = read_configs(flash, copy);
-    int first = current_config(copy, newest, judge, ctx) == 0 ? 1 : 0;
+    int first = first_to_write(copy, current_config(copy, newest, judge, ctx));
 
     config->sequence = newest + 1;
     config_emit(config, buf);

@@ -31,6 +31,13 @@ typedef bool store_judge(void *ctx, const struct config *config);
 MUST_USE bool store_read_config(const struct flash *flash, store_judge *judge,
                                 void *ctx, struct config *config);
 
+/**
+ * Whether a configuration was written, and no copy of it can be used: the
+ * defaults, which are in force, say less than its owner has demanded.
+ */
+bool store_has_lost_config(const struct flash *flash, store_judge *judge,
+                           void *ctx);
+
 enum store_saved {
     STORE_SAVED,       /* both copies hold it */
     STORE_SAVED_ONCE,  /* it is in force, but the flash did not take the other

@@ -177,24 +177,52 @@ static void report_failure(struct update_slots *slots)
              slot_name(slots->config.running));
 }
 
+/*
+ * The boot ROM could not replace a record that is lost.  The running image
+ * stays, the other one is not proven, and the floor of security versions is no
+ * lower than in the record that is lost.
+ */
+static void replace_record(struct update_slots *slots)
+{
+    struct slot_record *record = &slots->record;
+    uint8_t running = slots->config.running;
+
+    *record = (struct slot_record){
+        .chosen = running,
+        .previous = slot_other(running),
+        .unproven = slot_other(running),
+        .is_a_read_only = record->is_a_read_only,
+        .stores = record->stores,
+        .security = record->security,
+        .was_lost = true,
+    };
+    for (uint8_t slot = 1; slot <= SLOT_COUNT; slot++) {
+        record->security =
+            MAX(record->security, slots->slot[slot - 1].security);
+    }
+}
+
 static void read_record(struct update_slots *slots)
 {
     const struct update_slots_config *config = &slots->config;
 
     switch (slot_record_read(config->flash, &slots->record, &slots->sequence)) {
     case AREA_DAMAGED:
-        log_line(config->log,
-                 "firmware: the state of the slots in flash is damaged; the "
-                 "image with the higher sequence number starts");
-        break;
     case AREA_OLDER:
-        log_line(config->log,
-                 "firmware: the newest state of the slots in flash is damaged, "
-                 "so the one before it is used");
+        replace_record(slots);
         break;
     case AREA_OK:
     case AREA_EMPTY:
         break;
+    }
+    if (slots->record.was_lost) {
+        log_line(
+            config->log,
+            "firmware: the newest state of the slots in flash was damaged; "
+            "images with a security version below %u are refused from now "
+            "on; check which image runs (nvme fw-log)",
+            slots->record.security);
+        slots->record.was_lost = false; /* in the next one that is written */
     }
     switch (slot_record_repair(config->flash, &slots->sequence)) {
     case AREA_REPAIR_DAMAGE:

@@ -137,13 +137,6 @@ static enum nvmf_volume_result save_change(struct volume *volume, uint32_t host,
 
 /* ---- The start. */
 
-static bool plans_differ(const struct volume_plan *a,
-                         const struct volume_plan *b)
-{
-    return a->count != b->count || a->size_mib != b->size_mib ||
-           a->block_shift != b->block_shift;
-}
-
 /* A drive without a table: divide it as its owner wants, and save that. */
 static void divide_medium(struct volume *volume)
 {
@@ -209,11 +202,17 @@ static void take_record(struct volume *volume)
         return;
     }
     if (config->record_state == VOLUME_RECORD_OLDER) {
+        log_line(config->log,
+                 "namespaces: the newest table in flash is damaged; those of "
+                 "an older one are detached and write-protected until a host "
+                 "uses nvme attach-ns, and set-feature -f 0x84 -v 0");
         /* So many may have been created by the writes that are lost. */
         volume->table.creations += VOLUME_COPIES;
+        volume_table_close(&volume->table);
+        volume->erasure_is_off = true; /* until the first creation */
     }
     if (config->plan != NULL && config->plan->count != 0 &&
-        plans_differ(config->plan, &volume->table.plan)) {
+        volume_plans_differ(config->plan, &volume->table.plan)) {
         log_line(config->log,
                  "namespaces: the setting is not used, because this drive has "
                  "a table of namespaces already; use nvme delete-ns and nvme "
@@ -241,13 +240,14 @@ static void end_protections(struct volume *volume)
 }
 
 /* Go on with the first Format, of namespace i + 1 or a later one, that a power
- * cut has interrupted. */
+ * cut has interrupted.  A protected namespace is one of an older table. */
 static void resume_format(struct volume *volume, uint32_t i)
 {
     for (; i < VOLUME_NAMESPACES && volume->job_state == JOB_NONE; i++) {
         const struct volume_entry *ns = &volume->table.ns[i];
 
-        if (ns->creation != 0 && ns->is_erasing && !ns->is_cut) {
+        if (ns->creation != 0 && ns->is_erasing && !ns->is_cut &&
+            ns->protection == PROTECTION_NONE) {
             log_line(volume->config.log,
                      "namespaces: the Format of namespace %u goes on, which a "
                      "power cut has interrupted",

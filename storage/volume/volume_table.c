@@ -183,6 +183,13 @@ enum volume_result volume_table_create(struct volume_table *table,
     return VOLUME_OK;
 }
 
+bool volume_plans_differ(const struct volume_plan *a,
+                         const struct volume_plan *b)
+{
+    return a->count != b->count || a->size_mib != b->size_mib ||
+           a->block_shift != b->block_shift;
+}
+
 bool volume_table_divide(struct volume_table *table,
                          const struct volume_plan *plan)
 {
@@ -255,6 +262,22 @@ void volume_table_delete(struct volume_table *table, uint32_t nsid)
     }
     drop_plain_hosts(table);
     table->ns[i] = (struct volume_entry){0};
+}
+
+void volume_table_close(struct volume_table *table)
+{
+    table->hosts = 0;
+    for (uint32_t i = 0; i < VOLUME_NAMESPACES; i++) {
+        if (table->ns[i].creation != 0) {
+            table->ns[i].is_for_all = false;
+            table->ns[i].protection = PROTECTION_ON;
+        }
+    }
+    for (uint32_t i = 0; i < table->windows; i++) {
+        if (table->state[i] == WINDOW_CLEAN) {
+            table->state[i] = WINDOW_DIRTY;
+        }
+    }
 }
 
 uint64_t volume_table_owned_bytes(const struct volume_table *table,

@@ -118,6 +118,9 @@ void volume_table_init(struct volume_table *table, uint64_t medium_bytes);
 MUST_USE bool volume_table_divide(struct volume_table *table,
                                   const struct volume_plan *plan);
 
+bool volume_plans_differ(const struct volume_plan *a,
+                         const struct volume_plan *b);
+
 /**
  * Create a namespace that is attached to no host.
  *
@@ -135,6 +138,15 @@ void volume_table_delete(struct volume_table *table, uint32_t nsid);
 /** The entry of an NSID; NULL when no namespace has it. */
 const struct volume_entry *volume_table_find(const struct volume_table *table,
                                              uint32_t nsid);
+
+/**
+ * Let no host use what is in a table that is not the newest one.  This does not
+ * say which of its namespaces were deleted since, and lie over blocks of
+ * another one, which of them were protected, and who may use them.  So all are
+ * detached from all hosts and protected.  Free windows may belong to namespaces
+ * that the table does not have, and become dirty.
+ */
+void volume_table_close(struct volume_table *table);
 
 /** Bytes of the windows that a namespace owns. */
 uint64_t volume_table_owned_bytes(const struct volume_table *table,

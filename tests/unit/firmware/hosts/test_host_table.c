@@ -16,6 +16,8 @@
 #define NQN    "nqn.2014-08.org.example:host"
 #define SECRET "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
 
+#define PSK    "NVMeTLSkey-1:00:AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyAl7OaH:"
+
 static struct host_table table;
 static unsigned int saves;
 static enum host_save result_of_save;
@@ -71,6 +73,25 @@ static void test_an_exclusive_list_keeps_others_out(void **state)
     assert_false(find_host(NQN "2", &host));
     assert_false(find_host("", &host));
     assert_int_equal(saves, 2);
+}
+
+/* A list may be made while the configuration is lost, but opens nothing. */
+static void test_a_closed_drive_lets_no_host_in(void **state)
+{
+    const struct host_change change = {.tls_key = PSK};
+    struct nvmf_host host;
+
+    (void)state;
+    table.is_closed = true;
+    assert_false(find_host(NQN, &host));
+    assert_int_equal(host_table_set(&table, NQN, &change), HOST_OK);
+    assert_int_equal(host_table_set_exclusive(&table, false), HOST_OK);
+    assert_false(find_host(NQN, &host));
+    assert_false(find_host("", &host));
+    assert_null(host_table_tls_key(&table, NQN));
+    table.is_closed = false;
+    assert_true(find_host(NQN, &host));
+    assert_non_null(host_table_tls_key(&table, NQN));
 }
 
 static void test_a_change_keeps_what_it_does_not_name(void **state)

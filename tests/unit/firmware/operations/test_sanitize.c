@@ -457,13 +457,52 @@ static void test_damaged_records_make_no_claim(void **state)
     for (size_t len = 0; len < SANITIZE_RECORD_LEN; len++) {
         assert_false(sanitize_record_parse(&parsed, bed->record, len));
     }
+    bed->record[1] ^= 0xff;
+    bed->record[0] = 0xff;
+    start_drive();
+    assert_true(now_state().is_blocking);
+}
+
+/* The lost record may have said that an operation has begun. */
+static void test_a_lost_record_counts_as_an_operation_that_has_failed(
+    void **state)
+{
+    static const enum operation_record losses[] = {OPERATION_RECORD_OLDER,
+                                                   OPERATION_RECORD_DAMAGED};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(losses); i++) {
+        bed->damage = OPERATION_RECORD_OK;
+        start_drive();
+        start_job(&block_erase);
+        run_to_end();
+        assert_true(now_state().is_erased);
+        bed->damage = losses[i];
+        for (unsigned int starts = 0; starts < 2; starts++) {
+            start_drive();
+            assert_int_equal(now_state().outcome, NVMF_SANITIZE_FAILED);
+            assert_true(now_state().is_blocking);
+            assert_true(now_state().job.allows_exit);
+            assert_false(now_state().is_erased);
+        }
+        /* Once it is ended, the new record says so. */
+        assert_true(sanitize_exit_failure(&bed->sanitize));
+        bed->damage = OPERATION_RECORD_OK;
+        start_drive();
+        assert_false(now_state().is_blocking);
+        assert_false(now_state().is_erased);
+    }
+}
+
+static void test_an_older_record_of_an_operation_goes_on(void **state)
+{
+    (void)state;
+    start_job(&block_erase);
     bed->damage = OPERATION_RECORD_OLDER;
     start_drive();
-    assert_false(now_state().is_erased);
-    bed->damage = OPERATION_RECORD_DAMAGED;
-    start_drive();
-    assert_int_equal(now_state().outcome, NVMF_SANITIZE_NEVER);
-    assert_false(now_state().is_erased);
+    assert_int_equal(now_state().outcome, NVMF_SANITIZE_IN_PROGRESS);
+    run_to_end();
+    assert_int_equal(now_state().outcome, NVMF_SANITIZE_DONE);
 }
 
 TEST_FIXTURE(setup, teardown)

@@ -18,6 +18,7 @@ enum { PART_BYTES = FLASH_CONFIG_B_ADDR + FLASH_SECTOR_BYTES };
 static struct flash flash;
 static uint8_t part[PART_BYTES];
 static struct log board_log;
+static bool is_lost; /* what boot_from_flash() was told */
 
 void flash_read(const struct flash *of, uint32_t addr, void *buf,
                 size_t len_bytes)
@@ -65,7 +66,7 @@ static const char *boot_from_flash(struct config *config, unsigned int *lines)
     /* Without a sink: the test reads the ring. */
     log_init(&board_log, (struct log_sink){0});
     memset(config, 0xa5, sizeof(*config));
-    config_flash_read(&flash, &board_log, config);
+    is_lost = !config_flash_read(&flash, &board_log, config);
     *lines = 0;
     for (uint32_t i = 0; i < board_log.head; i++) {
         *lines += board_log.ring[i] == '\n';
@@ -179,11 +180,46 @@ static void test_the_defaults_are_used_when_there_is_no_good_copy(void **state)
         said = boot_from_flash(&read, &lines);
         assert_non_null(strstr(said, rows[i].said));
         assert_non_null(strstr(said, "no configuration in flash is usable"));
-        assert_int_equal(lines, 2);
+        assert_non_null(strstr(said, "no host may connect until one is saved"));
+        assert_true(is_lost);
+        assert_int_equal(lines, 3);
         config_body_emit(&defaults, a);
         config_body_emit(&read, b);
         assert_memory_equal(a, b, sizeof(a));
     }
+}
+
+static void test_a_configuration_that_was_never_written_is_not_lost(
+    void **state)
+{
+    struct config read;
+    unsigned int lines;
+
+    (void)state;
+    boot_from_flash(&read, &lines);
+    assert_int_equal(lines, 1);
+    assert_false(is_lost);
+}
+
+static void test_a_damaged_configuration_lets_no_host_in_until_one_is_saved(
+    void **state)
+{
+    struct config fine, read;
+    unsigned int lines;
+
+    (void)state;
+    make_good_config(&fine);
+    assert_true(config_flash_write(&flash, &board_log, &fine));
+    part[FLASH_CONFIG_A_ADDR + 50] ^= 1;
+    boot_from_flash(&read, &lines);
+    assert_false(is_lost);
+    part[FLASH_CONFIG_B_ADDR + 60] ^= 1;
+    boot_from_flash(&read, &lines);
+    assert_true(is_lost);
+    assert_true(config_flash_write(&flash, &board_log, &read));
+    boot_from_flash(&read, &lines);
+    assert_false(is_lost);
+    assert_int_equal(lines, 0);
 }
 
 /* One that can be used, and one like it that is refused. */

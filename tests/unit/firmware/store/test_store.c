@@ -271,6 +271,76 @@ static void test_config_writes_go_to_both_copies(void **state)
     assert_memory_equal(part.data + FLASH_CONFIG_B_ADDR, "ESSD-CFG", 8);
 }
 
+static bool has_lost_config(void)
+{
+    return store_has_lost_config(&part.flash, NULL, NULL);
+}
+
+/* The power fails after each possible byte of the first configuration: what it
+ * leaves is no lost one. */
+static void test_an_unfinished_first_config_is_not_a_lost_one(void **state)
+{
+    const size_t copy = FLASH_SECTOR_BYTES + CONFIG_LEN;
+    struct config config, back;
+
+    config_default(&config);
+    for (size_t cut = 0; cut <= copy; cut++) {
+        blank_part(state);
+        part.bytes_left = cut;
+        (void)!write_config(&config);
+        assert_false(has_lost_config());
+        assert_int_equal(store_read_config(&part.flash, NULL, NULL, &back),
+                         cut == copy);
+    }
+}
+
+/* Every bit of copy A is damaged in turn beside a damaged or missing copy B. */
+static void test_two_damaged_configs_are_a_lost_one(void **state)
+{
+    struct config config;
+
+    config_default(&config);
+    for (size_t bit = 0; bit < (size_t)CONFIG_LEN * 8; bit++) {
+        blank_part(state);
+        assert_true(write_config(&config));
+        assert_false(has_lost_config());
+        part.data[FLASH_CONFIG_A_ADDR + bit / 8] ^= (uint8_t)(1 << bit % 8);
+        assert_false(has_lost_config());
+        part.data[FLASH_CONFIG_B_ADDR + bit / 9] ^= 1;
+        assert_true(has_lost_config());
+        memset(part.data + FLASH_CONFIG_B_ADDR, 0xff, FLASH_SECTOR_BYTES);
+        assert_true(has_lost_config());
+    }
+}
+
+/* Until the first configuration after a loss is complete, it counts as lost,
+ * whenever the power fails. */
+static void test_a_lost_config_stays_lost_until_one_is_written(void **state)
+{
+    static const uint32_t addr[] = {FLASH_CONFIG_A_ADDR, FLASH_CONFIG_B_ADDR};
+    const size_t copy = FLASH_SECTOR_BYTES + CONFIG_LEN;
+    struct config config;
+
+    config_default(&config);
+    for (size_t i = 0; i < 2 * 3 * copy; i++) {
+        size_t cut = i % copy, damage = i / copy % 3;
+
+        blank_part(state);
+        assert_true(write_config(&config));
+        part.data[FLASH_CONFIG_A_ADDR + 40] ^= 1;
+        part.data[FLASH_CONFIG_B_ADDR + 40] ^= 1;
+        if (damage != 2) {
+            memset(part.data + addr[damage], 0xff, FLASH_SECTOR_BYTES);
+        }
+        part.bytes_left = cut;
+        assert_false(write_config(&config));
+        assert_true(has_lost_config());
+        part.bytes_left = NEVER;
+        assert_true(write_config(&config));
+        assert_false(has_lost_config());
+    }
+}
+
 /* Set something in each part of the block. */
 static void make_configs(struct config *old, struct config *new)
 {

@@ -691,18 +691,111 @@ static void test_a_repair_that_the_flash_refuses_is_reported(void **state)
                                      "force is complete"));
 }
 
-/* An ended trial is repeated, which the boot ROM says. */
-static void test_two_damaged_records_are_reported(void **state)
+/* ---- Two damaged copies of the newest record. */
+
+static void lose_record(void)
+{
+    damage_record(true, true, 30);
+    bed.text_len = 0;
+    bed_restart(&bed);
+    log_flush(&bed.log);
+    assert_true(bed.slots.has_lost);
+    assert_true(
+        bed_has_logged(&bed, "state of the slots in flash was damaged"));
+}
+
+static void expect_floor_of_3(void)
+{
+    bed_make_file(&bed, "weak");
+    bed_put_header(&bed, SECURITY_AT, 2);
+    bed_expect_commit(&bed, 0, true, true, NVMF_FIRMWARE_PROHIBITED);
+    bed_put_header(&bed, SECURITY_AT, 3);
+    bed_expect_commit(&bed, 0, true, true, NVMF_FIRMWARE_OK);
+}
+
+/* The record before says that its image has had all its starts. */
+static void test_a_lost_record_does_not_bring_a_weak_image_back(void **state)
 {
     (void)state;
-    begin_trial("safe", 3);
-    bed_pass(&bed, UPDATE_TRIAL_US);
-    damage_record(true, true, 30);
-    bed_restart(&bed);
+    pass_at_last_start();
+    bed.is_unplanned = true;
+    lose_record();
     expect_running("safe");
     assert_true(updater_is_on_trial(&bed.updater));
-    assert_true(bed.slots.has_older);
+    bed_pass(&bed, UPDATE_TRIAL_US);
+    bed.text_len = 0;
+    bed.is_unplanned = false;
+    bed_restart(&bed);
+    log_flush(&bed.log);
+    assert_false(bed_has_logged(&bed, "was damaged"));
+    expect_running("safe");
+    assert_false(updater_is_on_trial(&bed.updater));
+    expect_floor_of_3();
 }
+
+static void test_a_lost_record_leaves_the_floor_when_its_image_fails(
+    void **state)
+{
+    (void)state;
+    pass_at_last_start();
+    lose_record();
+    crash_until_given_up("safe");
+    expect_floor_of_3();
+}
+
+/* No record is left, and one of the two images is damaged. */
+static void test_a_lost_record_keeps_the_only_good_image(void **state)
+{
+    (void)state;
+    bed_make_file(&bed, "safe");
+    bed_put_header(&bed, SECURITY_AT, 3);
+    bed_expect_commit(&bed, 2, true, false, NVMF_FIRMWARE_OK);
+    assert_true(flash_program(&bed.ram.flash, slot_addr(1), "\0\0\0", 3));
+    lose_record();
+    expect_running("safe");
+    assert_false(updater_is_on_trial(&bed.updater));
+    bed_restart(&bed);
+    assert_false(bed.slots.has_lost);
+    expect_running("safe");
+    assert_int_equal(bed.updater.slots.record.security, 3);
+}
+
+/* The flash takes no record at the start. */
+static void test_a_lost_record_that_is_not_replaced_leaves_the_floor(
+    void **state)
+{
+    (void)state;
+    pass_at_last_start();
+    bed.ram.limit = bed.ram.written;
+    lose_record();
+    bed.ram.limit = UINT64_MAX;
+    expect_running("old-a");
+    expect_floor_of_3();
+    assert_int_equal(bed.done_slot, 2);
+}
+
+/* The power fails at each byte while a lost record is replaced. */
+static void test_the_replacement_of_a_lost_record_may_be_cut(void **state)
+{
+    static struct bed_copy kept;
+
+    (void)state;
+    pass_at_last_start();
+    damage_record(true, true, 30);
+    bed_keep(&bed, &kept);
+    for (uint64_t limit = 0; limit < 2 * FLASH_SECTOR_BYTES + 200;
+         limit += limit % FLASH_SECTOR_BYTES > 200 ? 61 : 1) {
+        bed_restore(&bed, &kept);
+        bed.ram.limit = bed.ram.written + limit;
+        bed_restart(&bed);
+        bed.ram.limit = UINT64_MAX;
+        bed_restart(&bed);
+        expect_running("safe");
+        assert_int_equal(update_slots_security(&bed.updater.slots), 3);
+    }
+}
+
+/* ---- One ring. */
 
 /* Older firmware has written the record into one ring. */
 static void test_a_kept_drive_gets_two_copies_of_the_record(void **state)

@@ -739,6 +739,110 @@ static void test_no_identifier_is_used_twice_when_records_are_lost(void **state)
     }
 }
 
+/*
+ * Flash has the record of before, because the newest one is lost.  It has
+ * namespace 1 for all hosts, namespace 2 for host "a", and a Format of 3.
+ */
+static void start_with_older_table(void)
+{
+    struct nvmf_volume seam = volume_seam(bed->volume);
+    struct nvmf_volume_host host = {"a", 1};
+
+    bed->plan = (struct volume_plan){3, 2, VOLUME_SHIFT_512};
+    bed->writes = 0;
+    start_drive();
+    bed->volume->table.ns[1].is_for_all = false;
+    assert_int_equal(seam.attach(seam.ctx, 2, &host, 1, true), NVMF_VOLUME_OK);
+    bed->status = MEDIA_WRITE_ERROR;
+    start_job(NVMF_VOLUME_FORMAT, 3, 12);
+    run_all();
+    bed->status = MEDIA_OK;
+    memset(bed->medium, 0xee, MEDIUM_BYTES);
+    bed->has_older_record = true;
+    start_drive();
+}
+
+static void expect_closed(void)
+{
+    struct nvmf_volume seam = volume_seam(bed->volume);
+
+    for (uint32_t nsid = 1; nsid <= 3; nsid++) {
+        struct nvmf_volume_ns ns;
+        struct media_geometry geometry;
+
+        assert_true(seam.describe(seam.ctx, nsid, &ns));
+        volume_geometry(bed->volume, nsid - 1, &geometry);
+        assert_int_equal(ns.protection, NVMF_PROTECTION_ON);
+        assert_true(geometry.is_read_only);
+        assert_false(seam.is_attached(seam.ctx, nsid, "a", 1));
+        assert_false(seam.is_attached(seam.ctx, nsid, "b", 1));
+    }
+}
+
+/* At each start, also with the power on, until something is changed. */
+static void test_an_older_table_gives_no_host_its_namespaces(void **state)
+{
+    uint32_t writes;
+
+    (void)state;
+    start_with_older_table();
+    writes = bed->writes;
+    for (unsigned int i = 0; i < 3; i++) {
+        bed->holds_power_on = i == 1;
+        start_drive();
+        run_all();
+        expect_closed();
+    }
+    assert_int_equal(bed->writes, writes);
+    assert_int_equal(bed->changed, 0);
+    for (size_t i = 0; i < MEDIUM_BYTES; i++) {
+        assert_int_equal(bed->medium[i], 0xee);
+    }
+}
+
+/* What a host attaches stays attached, protected until it ends that; the others
+ * stay closed when the table is no older one any more. */
+static void test_a_host_opens_namespaces_of_an_older_table(void **state)
+{
+    struct nvmf_volume seam = volume_seam(bed->volume);
+    struct nvmf_volume_host host = {"b", 1};
+    struct nvmf_volume_ns ns;
+
+    (void)state;
+    start_with_older_table();
+    assert_int_equal(seam.attach(seam.ctx, 1, &host, 1, true), NVMF_VOLUME_OK);
+    bed->has_older_record = false;
+    start_drive();
+    run_all();
+    assert_true(seam.is_attached(seam.ctx, 1, "b", 1));
+    assert_false(seam.is_attached(seam.ctx, 1, "a", 1));
+    assert_false(seam.is_attached(seam.ctx, 2, "a", 1));
+    for (uint32_t nsid = 1; nsid <= 3; nsid++) {
+        assert_true(seam.describe(seam.ctx, nsid, &ns));
+        assert_int_equal(ns.protection, NVMF_PROTECTION_ON);
+        assert_int_equal(ns.has_failed, nsid == 3);
+    }
+    assert_int_equal(bed->changed, 0);
+    assert_int_equal(seam.protect(seam.ctx, 1, NVMF_PROTECTION_NONE),
+                     NVMF_VOLUME_OK);
+    assert_true(seam.describe(seam.ctx, 1, &ns));
+    assert_int_equal(ns.protection, NVMF_PROTECTION_NONE);
+}
+
+/* Space that the older table has as clean may hold a lost namespace's data. */
+static void test_no_namespace_shows_data_of_one_that_is_lost(void **state)
+{
+    uint8_t bytes[512];
+    uint32_t nsid;
+
+    (void)state;
+    start_with_older_table();
+    nsid = create_ns(2, 9);
+    assert_int_equal(nsid, 4);
+    assert_int_equal(read_status(nsid, 0, 1, bytes), MEDIA_OK);
+    assert_true(is_zero(bytes, sizeof(bytes)));
+}
+
 static void test_a_format_that_the_medium_fails_can_be_repeated(void **state)
 {
     struct nvmf_volume seam = volume_seam(bed->volume);
