@@ -53,6 +53,17 @@ static bool is_zero(const uint8_t *bytes, size_t len)
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0;
 }
 
+static bool is_zero_chunk(const uint8_t *bytes)
+{
+    uint64_t words[CHUNK_LEN / sizeof(uint64_t)], any = 0;
+
+    memcpy(words, bytes, sizeof(words));
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        any |= words[i];
+    }
+    return any == 0;
+}
+
 /* @return the page with which the caller replaces `page`; it may be the same
  * memory */
 static struct sparse_page *pack_page(struct sparse_page *page,
@@ -62,7 +73,7 @@ static struct sparse_page *pack_page(struct sparse_page *page,
     uint8_t *to;
 
     for (unsigned int i = 0; i < CHUNKS; i++) {
-        if (!is_zero(bytes + i * CHUNK_LEN, CHUNK_LEN)) {
+        if (!is_zero_chunk(bytes + i * CHUNK_LEN)) {
             map |= UINT64_C(1) << i;
         }
     }
@@ -130,7 +141,9 @@ static void change_range(struct sparse_bytes *sparse, uint64_t offset,
         struct sparse_page **page = &sparse->pages[offset / PAGE_LEN];
         size_t at = offset % PAGE_LEN, part = MIN(PAGE_LEN - at, len);
 
-        if (buf != NULL || *page != NULL) {
+        if (*page == NULL && (buf == NULL || is_zero(buf, part))) {
+            buf = buf == NULL ? NULL : buf + part; /* they are zeros already */
+        } else {
             unpack_page(*page, bytes);
             buf = fill_part(bytes + at, buf, part);
             *page = pack_page(*page, bytes);
