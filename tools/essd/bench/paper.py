@@ -72,8 +72,9 @@ class Scale:
     is_direct: int = 1      # the translation layer alone prepares the flash
 
 
-# With 704 wordlines, the array would not fit into the firmware's map.
-FULL = Scale(200, 2, 200, 50_000, 100_000)
+# A plane of a die of 512 Gbit has 496 blocks, if these have the part's 704 wordlines.  An array
+# with so many wordlines would not fit into the firmware's map, so the blocks are shorter.
+FULL = Scale(496, 2, 200, 50_000, 100_000)
 SMALL = Scale(64, 4, 50, 10_000, 20_000)
 SMALL_ARRAY = {"channels": 2, "dies": 2}
 # The curve through preconditioning: the small array is overwritten twice, and all takes time.
@@ -91,7 +92,7 @@ FREE = {
     "delays": {"cable_ns": 0, "switch_ns": 0, "rnic_ns": 0, "decode_ns": 0},
     "commands": {"hosts": 4},
 }
-PAIRED = ("hart", "dies", "port", "commands")
+PAIRED = ("hart", "dies", "port", "memory", "commands")
 
 
 def settings_of(constants: dict[str, int], scale: Scale, seed: int, mtu: int,
