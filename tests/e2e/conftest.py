@@ -29,8 +29,10 @@ from essd.pytest_plugin import session_drive
 from essd.setup import setup
 from essd.setup.setup import Wish
 
+import fresh
 import names
 import transport
+from fresh import pytest_runtest_makereport, pytest_runtest_teardown  # noqa: F401
 
 # Instances are named after this: another one runs beside, and so do the other
 # workers of this one.
@@ -223,6 +225,11 @@ def transport_counters(request: pytest.FixtureRequest,
                     request.node.get_closest_marker("rnr") is not None)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def essd_losses() -> None:
+    """In place of the plug-in's look after each test: frames_lost looks once for a file."""
+
+
 @pytest.fixture(scope="session")
 def lost_before() -> dict[str, losses.Losses]:
     """What had been lost when the last file's tests ended, by the instance's name.
@@ -247,8 +254,11 @@ def frames_lost(request: pytest.FixtureRequest,
     stop = Instance.stop
 
     def look_and_stop(instance: Instance) -> bool:
+        before = lost_before.pop(instance.name, losses.Losses())
+        if request.session.stash.get(fresh.IS_RENEWING, False):
+            return stop(instance)       # A failed test may have left a host that hangs.
         try:
-            lost = (losses.grown(losses.Losses(), losses.read(instance))
+            lost = (losses.grown(before, losses.read(instance))
                     if instance.is_running else losses.Losses())
         except EssdError as error:      # The test has stopped the supervisor, or its end.
             lost = losses.Losses(unasked={"all parts": str(error)})

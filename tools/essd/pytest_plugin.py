@@ -6,6 +6,7 @@ With the package installed, pytest loads it by itself; otherwise say
 """
 
 import contextlib
+import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,14 +15,56 @@ import pytest
 
 import essd
 
+from .base import ends
 from .base.errors import EssdError
 from .instance.config import HOST_KINDS, STOCK, console_log
 
 if TYPE_CHECKING:
     from .instance.instance import Instance
+    from .observe.losses import Losses
 
 Factory = Callable[..., "essd.System"]
 LINES = 20          # of each console, in the report of a failed test
+
+
+class LossWarning(UserWarning):
+    """Frames were lost between a drive and a host, or it is not known whether they were."""
+
+
+class Watch:
+    """What the systems of the tests have lost, and what of it nobody has said yet."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Losses] = {}
+        self.found: dict[str, Losses] = {}
+
+    def begin(self, system: "essd.System") -> None:
+        """What somebody else's system has lost before the test is not the test's."""
+        if system.name not in self.known and not system.is_ours:
+            self.look(system)
+            self.found.pop(system.name, None)
+
+    def look(self, system: "essd.System") -> None:
+        from .observe import losses
+        before = self.known.get(system.name, losses.Losses())
+        try:
+            now = losses.read(system.instance)
+        except (EssdError, OSError):        # The test has ended the system, or stopped it.
+            return
+        self.known[system.name] = now
+        if (lost := losses.grown(before, now)).complaint:
+            self.found[system.name] = lost
+
+    def end(self, system: "essd.System") -> None:
+        """The last look: another system with this name begins at 0."""
+        self.look(system)
+        self.known.pop(system.name, None)
+
+    def take(self) -> dict[str, str]:
+        """What was found since the last call, in words, by the system's name."""
+        found = {name: lost.complaint for name, lost in self.found.items()}
+        self.found.clear()
+        return found
 
 
 class Outcome(Protocol):
@@ -102,6 +145,18 @@ def essd_undo(request: pytest.FixtureRequest) -> Iterator[None]:
         undo.callback(_remove_rules, drive.faults, rules)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def essd_losses() -> Iterator[Watch | None]:
+    """Looks after each test, and before a system ends, for frames that got lost.
+
+    Who looks in another way has a fixture of this name that returns None.
+    """
+    watch = Watch()
+    ends.before_end.append(watch.end)
+    yield watch
+    ends.before_end.remove(watch.end)
+
+
 @pytest.fixture
 def essd_system(pytestconfig: pytest.Config) -> Iterator[Factory]:
     """A function that starts a system with the arguments of essd.up().
@@ -124,6 +179,54 @@ def essd_system(pytestconfig: pytest.Config) -> Iterator[Factory]:
         system.close()
         if keep:
             _show_kept(system)
+
+
+def systems_of(item: pytest.Item) -> "list[essd.System]":
+    """The systems that a test uses: values of fixtures, or what their parts belong to."""
+    api = sys.modules.get("essd.api.system")
+    if api is None:         # Nobody has a system.
+        return []
+    values = getattr(item, "funcargs", {}).values()
+    found = [one for one in (getattr(value, "system", value) for value in values)
+             if isinstance(one, api.System)]
+    if "essd_system" in getattr(item, "fixturenames", ()):
+        found += api.open_systems()
+    return list({one.name: one for one in found}.values())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Say what got lost during a test: in its report if it fails, else as a warning."""
+    watch: Watch | None = getattr(item, "funcargs", {}).get("essd_losses")
+    if watch is None:
+        return (yield)
+    for system in systems_of(item):
+        watch.begin(system)
+    try:
+        yield
+    except BaseException:
+        for system in systems_of(item):
+            watch.look(system)
+        for name, words in watch.take().items():
+            item.add_report_section("call", f"essd {name}", words)
+        raise
+    for system in systems_of(item):
+        watch.look(system)
+    warn(item, watch)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    """What got lost in systems that have ended since."""
+    watch: Watch | None = getattr(item, "funcargs", {}).get("essd_losses")
+    yield
+    if watch is not None:
+        warn(item, watch)
+
+
+def warn(item: pytest.Item, watch: Watch) -> None:
+    for name, words in watch.take().items():
+        item.warn(LossWarning(f"{name}: {words}"))
 
 
 def instances_of(item: pytest.Item) -> "dict[str, Instance]":

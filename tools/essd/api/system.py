@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..base import chosen, claims, interrupts, paths, process, show
+from ..base import chosen, claims, ends, interrupts, paths, process, show
 from ..base.errors import EssdError
 from ..drive import mgmt
 from ..instance import steps
@@ -111,6 +111,11 @@ class System:
     def is_running(self) -> bool:
         return self.instance.is_running
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether close() ends the system."""
+        return self._is_ours
+
     def close(self) -> None:
         """End the system.  A temporary one is deleted; drives with a name keep their data.
 
@@ -122,6 +127,8 @@ class System:
         with interrupts.ignored():
             self._is_ours = False
             _open.remove(self)
+            for look in ends.before_end:
+                look(self)
             if self._owner is None:
                 mgmt.shut_down(self.instance)
             self.instance.stop()
