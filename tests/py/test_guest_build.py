@@ -3,11 +3,14 @@
 
 import base64
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from essd.build import guest_build
+from essd.base import paths
+from essd.build import guest_build, uml_build
 from essd.build.fw_build import BuildError
 
 
@@ -72,3 +75,38 @@ def test_a_changed_file_changes_the_key_of_the_guest(
     first = guest_build.digest([file])
     file.write_text("b")
     assert guest_build.digest([file]) != first
+
+
+@pytest.mark.parametrize("second", ["guest-variants", "sysroot", "uml"])
+def test_only_one_build_at_a_time_fetches_packages(
+        second: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They write them to one folder, where the other would read a half of a package."""
+    monkeypatch.setenv("ESSD_CACHE", str(tmp_path))
+    monkeypatch.setattr(uml_build, "fetched", lambda progress, log: log)
+    order: list[str] = []
+
+    def build() -> None:
+        if second == "uml":
+            uml_build.fetch(lambda text: None, tmp_path / "log")
+            order.append(second)
+            return
+        with paths.locked(paths.cache() / second / "lock"):
+            order.append(second)
+    other = threading.Thread(target=build)
+    with paths.locked(paths.cache() / "guest/lock"):
+        other.start()
+        inode = f":{paths.packages_lock().stat().st_ino} "
+        while not any("->" in line and inode in line     # Somebody waits for this lock.
+                      for line in Path("/proc/locks").read_text().splitlines()):
+            assert other.is_alive() and not order
+            time.sleep(0.01)
+        order.append("guest")
+    other.join()
+    assert order == ["guest", second]
+
+
+def test_other_builds_do_not_wait_for_packages(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESSD_CACHE", str(tmp_path))
+    with paths.locked(paths.cache() / "guest/lock"), paths.locked(paths.cache() / "qemu/lock"):
+        assert paths.packages_lock().exists()

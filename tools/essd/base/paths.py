@@ -18,6 +18,9 @@ PACKAGE = Path(__file__).resolve().parents[1]
 IS_INSTALLED = (PACKAGE / "tree").is_dir()
 TOP = PACKAGE / "tree" if IS_INSTALLED else PACKAGE.parent.parent
 
+# Folders of the cache whose builds consist of packages of Debian, which share a folder.
+FETCH_PACKAGES = ("guest", "guest-variants", "sysroot")
+
 
 def place_problem(path: Path) -> str:
     """Why a folder cannot be used, which may not exist yet; "" if it can."""
@@ -149,8 +152,18 @@ def locked(path: Path) -> Iterator[None]:
     with contextlib.ExitStack() as locks:
         if path.is_relative_to(cache_path()):
             locks.enter_context(flocked(all_builds_lock(), fcntl.LOCK_SH))
+            if path.parent.name in FETCH_PACKAGES:
+                locks.enter_context(flocked(packages_lock(), fcntl.LOCK_EX))
         locks.enter_context(flocked(path, fcntl.LOCK_EX))
         yield
+
+
+def packages_lock() -> Path:
+    """The file that is locked while packages of Debian are fetched or unpacked.
+
+    apt writes each of them where it stays, and another build may be reading it there.
+    """
+    return cache_path() / "packages.lock"
 
 
 def all_builds_lock() -> Path:

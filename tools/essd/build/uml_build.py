@@ -8,6 +8,7 @@ is there in a second, because nothing emulates a processor.
 The 1.5 GB of unpacked sources are deleted when the kernel is built.
 """
 
+import fcntl
 import hashlib
 import os
 import re
@@ -87,6 +88,11 @@ def ensure(progress: Progress) -> UmlKernel:
 def fetch(progress: Progress, log: Path) -> Path:
     """Return the package with the source; download it from Debian's archive if necessary."""
     progress("looking for the source of Linux in Debian's archive")
+    with paths.flocked(paths.packages_lock(), fcntl.LOCK_EX):
+        return fetched(progress, log)
+
+
+def fetched(progress: Progress, log: Path) -> Path:
     apt = guest_build.Apt(cache_folder() / "apt", paths.cache() / "debs", log)
     apt.get("update")
     offered = apt.resolve([PACKAGE], []).get(PACKAGE, "")
