@@ -15,8 +15,8 @@ rows may follow, such as the machine.  "not noted" stands for a commit or a comm
 that nobody has written down.  A block is for its section and the ones below it.
 
 The lint fails when a block lacks a row or names a commit or a path that does not exist,
-and when a section has figures of speed (IOPS, MB/s), or says that something was
-measured, but has no block.
+and when a section has figures of speed (IOPS, MB/s, 900 runs a second) or of time (took
+12 s), or says that something was measured, but has no block.
 
 A block is stale when STALE_COMMITS commits or more have changed what its figures are
 of, or when one has and STALE_DAYS have passed since.  If the commit was not noted, the
@@ -43,12 +43,21 @@ BEGIN = re.compile(r"^\| measured \| (\d{1,2} \w+ \d{4}), "
                    r"commit (?:`([0-9a-f]{7,40})`|not noted) \|$")
 ROW = re.compile(r"^\| ([\w ]+) \| (.*) \|$")
 PATH = re.compile(r"`([^`]+)`")
-# What a measured figure looks like: its unit, the head of a table, or the sentence that
-# says how it was measured.
+# What a measured figure looks like: its unit, the head of a table, a duration, a rate, or
+# the sentence that says how it was measured.
+TIME = (r"(?:about |some |only |at most |less than |nearly )*\d[\d,.]*(?: to \d[\d,.]*)? "
+        r"(?:CPU )?(?:ns|µs|us|ms|s|min|seconds|minutes|hours)\b")
+FEW = r"(?:a|an|one|two|three|four|five|six|ten)"
 FIGURE = re.compile(r"\b\d[\d,.]* (?:k|M)?(?:IOPS|MB/s|MiB/s|GB/s)\b"
                     r"|^\|[^|]*\|.*\bIOPS\b.*\|$"
                     r"|\b[Mm]easured (?:with|on|for|while)\b|\b(?:was|were) measured\b"
-                    r"|\b[Ff]igures are (?:from|of)\b")
+                    r"|\b[Ff]igures are (?:from|of)\b"
+                    rf"|\b(?:took|takes?|taking|adds?) {TIME}"
+                    rf"|\b(?:took|takes?) (?:about |some |nearly )?{FEW} (?:minutes?|hours?)\b"
+                    r"|\b[Ii]n (?:about )?\d[\d,.]* (?:minutes|hours)\b"
+                    r"|\b\d[\d,.]*(?: [\w-]+){0,3} (?:a|per) second\b")
+# What others have published has a link to it in the same line.
+PUBLISHED = re.compile(r"\]\(https?://")
 # Figures of others, of settings and of the hardware that is modelled.
 NO_MEASUREMENTS = ("docs/hardware/", "docs/decisions/", "docs/json.md", "CHANGELOG.md",
                    "tools/nand/profile_sources.md")
@@ -117,7 +126,7 @@ def uncovered(page: str, text: str) -> list[str]:
             heading_of, figures = heading[1], 0
         elif line.startswith("| measured |"):
             has_block[level] = True
-        elif FIGURE.search(line) and not figures:
+        elif FIGURE.search(line) and not PUBLISHED.search(line) and not figures:
             figures = number
     end_section()
     return found

@@ -56,11 +56,23 @@ def test_a_mistake_in_a_block_is_found(old: str, new: str, why: str) -> None:
 
 @pytest.mark.parametrize("figure", [
     "The drive reaches 30,000 IOPS.", "It writes 12.5 MB/s.", "| x | IOPS | CPU |",
-    "It was measured twice.", "The figures are from May.", "Measured with a stopwatch:"])
+    "It was measured twice.", "The figures are from May.", "Measured with a stopwatch:",
+    "It took 1161 s on two cores.", "A read takes 2.8 µs.", "It takes about 30 to 40 minutes.",
+    "The suite takes about a minute.", "It runs all of them in 31 minutes.",
+    "It took 0.5 CPU seconds.", "It makes about 900 runs a second.",
+    "It answers 1,200 small requests per second.", "A switch adds about 8 µs."])
 def test_figures_without_a_block_are_found(figure: str) -> None:
     text = f"# A\n## B\n{figure}\n## C\n"
     assert [line.split(":")[1] for line in check_measured.uncovered("a.md", text)] == ["3"]
     assert check_measured.uncovered("a.md", f"# A\n## B\n{BLOCK}\n{figure}\n") == []
+
+
+@pytest.mark.parametrize("line", [
+    "It took long.", "It answers within a second.", "After 10 s the connection ends.",
+    "It takes a second path.", "The port has 25000 Mb/s.",
+    "| [Somebody](https://example.org/) | 1120 thousand a second, 12 MB/s |"])
+def test_limits_and_what_others_have_published_are_no_figures(line: str) -> None:
+    assert check_measured.uncovered("a.md", f"# A\n## B\n{line}\n") == []
 
 
 def test_a_block_is_for_the_sections_below_but_not_for_the_next() -> None:
