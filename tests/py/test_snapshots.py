@@ -20,10 +20,13 @@ from test_json import check
 from essd.base import chosen, claims, disk_swap, paths
 from essd.base.errors import EssdError
 from essd.drive import modules
-from essd.instance.config import Config, Drive, End, Link, Nand, flash_lock
+from essd.instance.config import (STREAM, VHOST_USER, Config, Drive, End, Host, Link, Nand, Switch,
+                                  flash_lock)
 from essd.instance.instance import Instance
 from essd.setup import setup
 from essd.storage import nand, snapshots
+from essd.supervisor import snapshot_keeper
+from essd.supervisor.supervisor import Supervisor
 
 # It writes "state of NAME" when it migrates, and what it loads to its log.
 ANSWERS = """
@@ -146,6 +149,16 @@ def test_all_machines_are_stopped_before_any_is_saved_and_run_on(lab: Lab) -> No
     assert lab.running() and lab.hidden() == []
     with pytest.raises(EssdError, match="there is a snapshot one already"):
         lab.instance.ask("save-all", name="one")
+
+
+@pytest.mark.parametrize("kind, first", [(STREAM, "h"), (VHOST_USER, "d")])
+def test_a_host_whose_memory_is_a_cable_is_loaded_after_the_drive(
+        tmp_path: Path, kind: str, first: str) -> None:
+    """Its QEMU does nothing before the drive listens."""
+    config = Config("unit", "", "tcg", [Link(0, [], ends=[End("d", 0), End("h", 0)], kind=kind)],
+                    {"d": Drive("", "", "", "raw", "nqn")}, {"h": Host()},
+                    switches={"s": Switch("")})
+    assert snapshot_keeper.machines(Supervisor(tmp_path, config))[0].name == first
 
 
 def test_a_drive_keeps_the_modules_of_the_snapshot_that_it_has_loaded(lab: Lab) -> None:

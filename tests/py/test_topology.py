@@ -125,6 +125,12 @@ BASE = "drives:\n  drive[0-3]: {}\nswitches:\n  switch0: {}\ncables:\n"
     (BASE + "- {cable: drive0:0 - dial=/x, loss: 1}", "loss is a setting of a switch's "
      "port"),
     (BASE + "- {loss: 1}", "6:3: a cable needs its two ends"),
+    (BASE + "- {cable: drive0:0 - switch0, link: vhost}", "6:37: a cable: link 'vhost': must be "
+     "stream or vhost-user"),
+    (BASE + "- {cable: drive0:0 - switch0, link: vhost-user}", "6:11: drive0:0 - switch0:0: a "
+     "cable of kind vhost-user leads from a stock host to a drive"),
+    ("drives: {d: }\nhosts: {h: {kind: uml}}\ncables: [{cable: h - d:0, link: vhost-user}]",
+     "3:18: h:0 - d:0: a cable of kind vhost-user leads from a stock host to a drive"),
     ("cables: x", "1:9: cables: write a list of cables"),
     (BASE + "- drive[0-2]:0 - switch0", "2:3: drive3 has no cable"),
     ("drives: {d: {port0: 10.0.0.1/24, port1: 10.0.0.2/24}}\ncables: ['d:0 - dial=/x']",
@@ -198,6 +204,16 @@ def test_hosts_listen_and_switches_and_drives_connect(tmp_path: Path) -> None:
     assert [link.ends[0].part for link in config.links[:4]] == [
         "host", "host", "switch0", "switch0"]
     assert Config.from_json(config.to_json()) == config
+
+
+def test_a_drive_listens_at_a_cable_in_shared_memory(tmp_path: Path) -> None:
+    found = load("drives: {d: }\nhosts: {h: }\ncables:\n- h - d:0\n"
+                 "- {cable: h - d:1, link: vhost-user}\n")
+    config = config_of(found)
+    assert [link.ends[0].part for link in config.links] == ["h", "d"]
+    assert [link.kind for link in config.links] == ["stream", "vhost-user"]
+    assert f"socket,id=vhost1,reconnect=1,path={tmp_path}/port1.sock" in guest_command(
+        config, "h", tmp_path)
 
 
 def test_each_end_of_a_cable_has_the_mtu_of_its_network() -> None:

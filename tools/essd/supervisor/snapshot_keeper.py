@@ -52,7 +52,8 @@ async def copy(source: Path, target: Path) -> None:
 
 def machines(supervisor: "Supervisor") -> list[Part]:
     """All virtual machines, in the order in which they start."""
-    return [part for part in supervisor.parts.values() if part.has_state]
+    return sorted((part for part in supervisor.parts.values() if part.has_state),
+                  key=lambda part: supervisor.kinds.index(part.kind))
 
 
 def disks(config: Config, folder: Path) -> list[tuple[Path, Path]]:

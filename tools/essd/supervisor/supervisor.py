@@ -498,14 +498,20 @@ class Supervisor:
             server.close()
             self.remove_sockets()
 
-    async def start_parts(self) -> None:
-        # Hosts' QEMUs listen on their cables' sockets; the peer connects to them.  With
-        # vhost-user, the drive listens, and hosts wait for it.
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of parts in the order in which they start.
+
+        Hosts' QEMUs listen on their cables' sockets; the peer connects to them.  With
+        vhost-user, the drive listens, and a host's QEMU answers nobody before.
+        """
         shared = any(link.is_shared for link in self.config.links)
-        hosts = ("drive", "host") if shared else ("host", "drive")
+        return ("switch", *(("drive", "host") if shared else ("host", "drive")), "peer")
+
+    async def start_parts(self) -> None:
         from_snapshot = bool(self.config.snapshot)
         with self.all_flash_kept():
-            for kind in ("switch",) if from_snapshot else ("switch", *hosts, "peer"):
+            for kind in ("switch",) if from_snapshot else self.kinds:
                 if self.done.is_set():
                     break
                 await asyncio.gather(*(self.start_part(part.name) for part in

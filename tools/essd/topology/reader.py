@@ -16,14 +16,14 @@ import yaml
 from ..base import chosen, patterns, yaml_mistakes
 from ..base.errors import EssdError, Mistakes
 from ..build import guest_variant
-from ..instance.config import End, RISCV, STOCK, UML
+from ..instance.config import End, RISCV, STOCK, STREAM, UML, VHOST_USER
 from ..machine import i2c_devices, outside, straps
 from ..storage import boot_key
 from .topology import (Cable, DRIVES_MAX, DRIVE_PORTS, Drive, FIRST_DRIVE, HOST_CARDS_MAX, Host,
                        Interface, Mark, Network, SWITCH_PORTS_MAX, Switch, Topology, loops)
 from .values import (PORT_WORDS, SWITCH_WORDS, address_values, check_word, cpus_value,
-                     hart_value, kind_value, memory_value, mtu_value, nand_value, size_value,
-                     transports_value, yes_value)
+                     hart_value, kind_value, link_value, memory_value, mtu_value, nand_value,
+                     size_value, transports_value, yes_value)
 
 TOP_KEYS = ("drives", "hosts", "switches", "cables")
 # YAML takes brackets inside braces for a list, unless they are in quotes.
@@ -245,12 +245,13 @@ class Reader:
             return
         for item in node.value:
             if isinstance(item, yaml.ScalarNode):
-                self.cable(item, {}, False)
+                self.cable(item, {}, {})
                 continue
             rules: dict[str, Callable[[str], object]] = {
                 key: lambda text, key=key: check_word(key, text, PORT_WORDS)  # type: ignore[misc]
                 for key in PORT_WORDS}
-            said = self.values(item, "a cable", {"cable": str, "capture": yes_value, **rules})
+            said = self.values(item, "a cable", {"cable": str, "capture": yes_value,
+                                                 "link": link_value, **rules})
             places = [value for key, _, value in
                       (self.mapping(item, "", None) if "cable" in said else [])
                       if key == "cable"]
@@ -260,9 +261,10 @@ class Reader:
                                                 "cable: drive0:0 - switch0")
                 continue
             self.cable(places[0], {key: str(text) for key, text in said.items()
-                                   if key in PORT_WORDS}, bool(said.get("capture")))
+                                   if key in PORT_WORDS}, said)
 
-    def cable(self, node: yaml.Node, words: dict[str, str], capture: bool) -> None:
+    def cable(self, node: yaml.Node, words: dict[str, str], said: dict[str, object]) -> None:
+        """`words` are settings of a switch's port, and `said` is all that is said."""
         mark = Mark.of(node)
         texts = re.split(r"\s+-\s+", str(node.value).strip())
         if len(texts) != 2:
@@ -281,7 +283,8 @@ class Reader:
         for n in range(most):
             ends = [self.end(side[n if len(side) > 1 else 0], mark) for side in sides]
             if ends[0] is not None and ends[1] is not None:
-                self.add_cable(Cable(mark, (ends[0], ends[1]), words, capture))
+                self.add_cable(Cable(mark, (ends[0], ends[1]), words, bool(said.get("capture")),
+                                     str(said.get("link", STREAM))))
 
     def end(self, text: str, mark: Mark) -> End | None:
         """One end of a cable; switches and hosts number their ports themselves."""
@@ -326,6 +329,10 @@ class Reader:
 
     def add_cable(self, cable: Cable) -> None:
         kinds = [self.found.kind(end.part) for end in cable.ends]
+        if cable.kind == VHOST_USER and not self.can_share(cable):
+            self.mistake(cable.mark, f"{cable.ends[0]} - {cable.ends[1]}: a cable of kind "
+                                     f"{VHOST_USER} leads from a {STOCK} host to a drive")
+            return
         if "switch" not in kinds:
             if cable.words:
                 self.mistake(cable.mark, f"{min(cable.words)} is a setting of a switch's "
@@ -342,6 +349,13 @@ class Reader:
             self.mistake(cable.mark, f"both ends are at {cable.ends[0].part}")
             return
         self.found.cables.append(cable)
+
+    def can_share(self, cable: Cable) -> bool:
+        """Whether a host and a drive are at the ends of a cable, and can share memory."""
+        kinds = [self.found.kind(end.part) for end in cable.ends]
+        return sorted(kinds) == ["drive", "host"] and all(
+            self.found.hosts[end.part].kind == STOCK for end in cable.ends
+            if end.part in self.found.hosts)
 
     # The whole
 

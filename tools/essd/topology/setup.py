@@ -12,7 +12,7 @@ from ..base import chosen, claims, cpu, interrupts, show
 from ..base.errors import EssdError, Mistakes
 from ..build import native_build
 from ..instance.config import (BootKey, Config, Drive, End, Host, Link, NATIVE, Nand, Switch,
-                               UML)
+                               UML, VHOST_USER)
 from ..instance.instance import Instance
 from ..machine import i2c_devices, key_log, outside, straps
 from ..machine.outside import Outside
@@ -100,8 +100,9 @@ def order(topology: Topology, cable: Cable) -> list[End]:
     """The ends of a cable; the first one creates its socket.
 
     A host's QEMU cannot reconnect, so it listens.  A drive's QEMU and a switch can.
+    With vhost-user, it is the host that connects again.
     """
-    rank = {"host": 0, "switch": 1, "drive": 2, "": 3}
+    rank = {"host": 0, "switch": 1, "drive": -1 if cable.kind == VHOST_USER else 2, "": 3}
     return sorted(cable.ends, key=lambda end: rank[topology.kind(end.part)])
 
 
@@ -126,7 +127,7 @@ def links(topology: Topology, settings: dict[str, Settings], capture: bool) -> l
                 own = [str(x) for x in topology.hosts[end.part].cards[end.port]]
         found.append(Link(number, targets, max(mtu, setup.MTUS[0]),
                           capture=capture or cable.capture,
-                          ends=order(topology, cable), own=own))
+                          ends=order(topology, cable), own=own, kind=cable.kind))
     return found
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from ..base.errors import EssdError
-from ..instance.config import End, RISCV, STOCK
+from ..instance.config import End, RISCV, STOCK, STREAM
 from ..machine.i2c_devices import Device
 
 Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
@@ -85,6 +85,7 @@ class Cable:
     ends: tuple[End, End]
     words: dict[str, str] = field(default_factory=dict)
     capture: bool = False
+    kind: str = STREAM          # or VHOST_USER
 
 
 @dataclass

@@ -6,7 +6,7 @@ import re
 
 from ..base import chosen
 from ..base.errors import EssdError
-from ..instance.config import HOST_KINDS, NATIVE, RISCV
+from ..instance.config import HOST_KINDS, LINK_KINDS, NATIVE, RISCV
 from ..storage import media
 from .topology import Interface
 
@@ -39,6 +39,12 @@ def memory_value(text: str) -> int:
 def kind_value(text: str) -> str:
     if text not in HOST_KINDS:
         raise EssdError(f"{text!r} is no kind of host: there are {' and '.join(HOST_KINDS)}")
+    return text
+
+
+def link_value(text: str) -> str:
+    if text not in LINK_KINDS:
+        raise EssdError(f"link {text!r}: must be {' or '.join(LINK_KINDS)}")
     return text
 
 
