@@ -124,6 +124,40 @@ bool nand_moves_init(struct nand_moves *moves, uintptr_t regs,
     return true;
 }
 
+static void change_by_hart(uint8_t *to, const uint8_t *from, uint32_t len,
+                           bool copies)
+{
+    if (copies) {
+        memcpy(to, from, len);
+        return;
+    }
+    for (uint32_t i = 0; i < len; i++) {
+        to[i] ^= from[i];
+    }
+}
+
+/* The same for the units of a row. */
+static void add_row_by_hart(const struct nand_moves *moves, uint8_t *sum,
+                            const uint8_t *list, uint32_t count, bool begins)
+{
+    uint8_t *meta = sum + (size_t)count * NAND_DATA_LEN;
+    uint8_t *system = meta + (size_t)count * NAND_META_LEN;
+
+    for (uint32_t i = 0; i < count; i++, list += NAND_ENTRY_LEN) {
+        uintptr_t data_addr = dma_load64(list, NAND_ENTRY_DATA);
+        uintptr_t meta_addr = dma_load64(list, NAND_ENTRY_META);
+
+        change_by_hart(sum + (size_t)i * NAND_DATA_LEN,
+                       (const uint8_t *)(data_addr - moves->addr_offset),
+                       NAND_DATA_LEN, begins);
+        change_by_hart(meta + (size_t)i * NAND_META_LEN,
+                       (const uint8_t *)(meta_addr - moves->addr_offset),
+                       NAND_META_LEN, begins);
+        change_by_hart(system + (size_t)i * NAND_SYSTEM_LEN,
+                       list + NAND_ENTRY_SYSTEM, NAND_SYSTEM_LEN, begins);
+    }
+}
+
 void nand_move_by_hart(const struct nand_moves *moves, uint32_t index)
 {
     const uint8_t *move =
@@ -134,13 +168,14 @@ void nand_move_by_hart(const struct nand_moves *moves, uint32_t index)
     uint8_t *to = (uint8_t *)(target - moves->addr_offset);
     uint32_t len = dma_load32(move, NAND_MOVE_LENGTH);
 
-    if (dma_load8(move, NAND_MOVE_OPCODE) == NAND_MOVE_COPY) {
-        memcpy(to, from, len);
+    uint8_t opcode = dma_load8(move, NAND_MOVE_OPCODE);
+
+    if (opcode == NAND_MOVE_ADD_ROW) {
+        add_row_by_hart(moves, to, from, len,
+                        dma_load8(move, NAND_MOVE_FLAGS) == NAND_MOVE_BEGIN);
         return;
     }
-    for (uint32_t i = 0; i < len; i++) {
-        to[i] ^= from[i];
-    }
+    change_by_hart(to, from, len, opcode == NAND_MOVE_COPY);
 }
 
 uint32_t nand_moves_run(const struct nand_moves *moves, uint32_t count)

@@ -391,7 +391,7 @@ MUST_USE uint32_t nand_moves_run(const struct nand_moves *moves,
  * the memory has an error, or the check of a PROTECT that has failed. */
 enum nand_move_status nand_moves_take_status(const struct nand_moves *moves);
 
-/** Let the hart do one move of the list: a COPY or XOR. */
+/** Let the hart do one move of the list: a COPY, XOR or ADD_ROW. */
 void nand_move_by_hart(const struct nand_moves *moves, uint32_t index);
 
 /** Read one of the controller's counters. */

@@ -26,6 +26,8 @@ _Static_assert((int)FTL_MOVE_COPY == (int)NAND_MOVE_COPY &&
                    (int)FTL_MOVE_XOR == (int)NAND_MOVE_XOR &&
                    (int)FTL_MOVE_ADD_GUARD == (int)NAND_MOVE_ADD_GUARD &&
                    (int)FTL_MOVE_PROTECT == (int)NAND_MOVE_PROTECT &&
+                   (int)FTL_MOVE_ADD_ROW == (int)NAND_MOVE_ADD_ROW &&
+                   (int)FTL_MOVE_BEGIN == (int)NAND_MOVE_BEGIN &&
                    (int)MEDIA_PI_TYPE == (int)NAND_MOVE_PI_TYPE &&
                    (int)MEDIA_CHECK_REF == (int)NAND_MOVE_CHECK_REF &&
                    (int)MEDIA_CHECK_APP == (int)NAND_MOVE_CHECK_APP &&
@@ -96,8 +98,9 @@ static __attribute__((noinline)) void write_program_entries(
     const struct ftl_flash_unit *end = op->units + op->num_units;
 
     for (const struct ftl_flash_unit *unit = op->units; unit != end; unit++) {
-        nand_entry_program_at(entry, memory_addr(seam, unit->data),
-                              memory_addr(seam, unit->meta), unit->system);
+        nand_entry_program_at(
+            entry, (uintptr_t)unit->data + seam->move_list.addr_offset,
+            memory_addr(seam, unit->meta), unit->system);
         entry += NAND_ENTRY_LEN;
     }
 }
@@ -165,7 +168,7 @@ static __attribute__((noinline)) bool submit_other(
 
     if (op->kind == FTL_FLASH_READ) {
         write_read_entries(seam, list, op);
-    } else {
+    } else if (!op->is_listed) {
         write_program_entries(seam, list, op);
     }
     seam->ops[op->cookie] = (struct nand_seam_op){
@@ -203,7 +206,8 @@ static void handle_refusal(struct nand_seam *seam)
         /* No hart can do the moves of protection information.  The controller
          * does not refuse them, because their data is in memory that it can
          * access. */
-        ASSERT(seam->moves.list[0].kind <= FTL_MOVE_XOR);
+        ASSERT(seam->moves.list[0].kind <= FTL_MOVE_XOR ||
+               seam->moves.list[0].kind == FTL_MOVE_ADD_ROW);
         nand_move_by_hart(&seam->move_list, 0);
         drop_moves(&seam->moves, 1);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Moves: copies of memory, the XOR of two areas, and protection information.
+ * Moves: copies of memory, the XOR of two areas or of a row, and protection
+ * information.
  * Reference: docs/hardware/nand.md, sections 9 and 10.
  */
 #include "hw-model/nand/hw_nand_internal.h"
@@ -173,7 +174,101 @@ static enum nand_move_status do_move(struct list *list, const uint8_t *move)
     return NAND_MOVE_OK;
 }
 
+/* ---- Rows. */
+
+/* Add memory to a part of a sum, or begin the sum with it, and go on to the
+ * next part. */
+static void add_part(uint8_t **sum, const uint8_t *from, uint32_t len,
+                     bool begins)
+{
+    if (begins) {
+        memmove(*sum, from, len); /* Firmware may give one address twice. */
+    } else {
+        xor_memory(*sum, from, len);
+    }
+    *sum += len;
+}
+
+/* What the move needs of an entry of the row's list. */
+struct row_unit {
+    const uint8_t *data, *meta, *system;
+};
+
+/* @return whether the controller can read all of a unit */
+static bool map_unit(const struct hw_nand *nand, const uint8_t *entry,
+                     struct row_unit *unit)
+{
+    uint64_t data = get_le64(entry + NAND_ENTRY_DATA);
+    uint64_t meta = get_le64(entry + NAND_ENTRY_META);
+
+    if ((data | meta) % WORD != 0) {
+        return false;
+    }
+    *unit = (struct row_unit){
+        .data = hw_nand_dma(nand, data, NAND_DATA_LEN),
+        .meta = hw_nand_dma(nand, meta, NAND_META_LEN),
+        .system = entry + NAND_ENTRY_SYSTEM,
+    };
+    return unit->data != NULL && unit->meta != NULL;
+}
+
+/* Do an ADD_ROW.  Nothing is written before all memory has been found good, so
+ * firmware can repeat the move after it was refused. */
+static enum nand_move_status add_row(const struct hw_nand *nand,
+                                     const uint8_t *move)
+{
+    uint64_t source = get_le64(move + NAND_MOVE_SOURCE);
+    uint64_t target = get_le64(move + NAND_MOVE_TARGET);
+    uint32_t count = get_le32(move + NAND_MOVE_LENGTH);
+    bool begins = (move[NAND_MOVE_FLAGS] & NAND_MOVE_BEGIN) != 0;
+    uint64_t len =
+        (uint64_t)count * (NAND_DATA_LEN + NAND_META_LEN + NAND_SYSTEM_LEN);
+    struct row_unit units[NAND_READ_ENTRIES_MAX];
+    const uint8_t *list;
+    uint8_t *sum;
+
+    if (count == 0 || count > NAND_READ_ENTRIES_MAX ||
+        (move[NAND_MOVE_FLAGS] & ~NAND_MOVE_BEGIN) != 0 ||
+        (source | target) % NAND_MOVE_ALIGN != 0) {
+        return NAND_MOVE_REFUSED;
+    }
+    list = hw_nand_dma(nand, source, (uint64_t)count * NAND_ENTRY_LEN);
+    for (uint32_t i = 0; list != NULL && i < count; i++) {
+        if (!map_unit(nand, list + (size_t)i * NAND_ENTRY_LEN, &units[i])) {
+            return NAND_MOVE_REFUSED;
+        }
+    }
+    sum = list == NULL ? NULL
+          : begins     ? hw_nand_dma_write(nand, target, len)
+                       : hw_nand_dma(nand, target, len);
+    if (sum == NULL) {
+        return NAND_MOVE_REFUSED;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        add_part(&sum, units[i].data, NAND_DATA_LEN, begins);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        add_part(&sum, units[i].meta, NAND_META_LEN, begins);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        add_part(&sum, units[i].system, NAND_SYSTEM_LEN, begins);
+    }
+    return NAND_MOVE_OK;
+}
+
 /* ---- The list. */
+
+static enum nand_move_status do_any_move(struct list *list, const uint8_t *move)
+{
+    switch (move[NAND_MOVE_OPCODE]) {
+    case NAND_MOVE_PROTECT:
+        return do_protect(list, move);
+    case NAND_MOVE_ADD_ROW:
+        return add_row(list->nand, move);
+    default:
+        return do_move(list, move);
+    }
+}
 
 /* @return how many moves were done */
 static uint32_t do_moves(struct list *list, const uint8_t *moves,
@@ -182,9 +277,7 @@ static uint32_t do_moves(struct list *list, const uint8_t *moves,
     for (uint32_t done = 0; done < count; done++) {
         const uint8_t *move = moves + (size_t)done * NAND_MOVE_LEN;
 
-        *status = move[NAND_MOVE_OPCODE] == NAND_MOVE_PROTECT
-                      ? do_protect(list, move)
-                      : do_move(list, move);
+        *status = do_any_move(list, move);
         if (*status != NAND_MOVE_OK) {
             return done;
         }

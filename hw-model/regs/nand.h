@@ -77,14 +77,17 @@ enum {
                                    * ends */
     NAND_MOVE_HEADER_LEN = 64,
     NAND_MOVE_SOURCE = 0,         /* u64, in a move; of PROTECT: where the
-                                   * protection information is, 0 to make it */
+                                   * protection information is, 0 to make it;
+                                   * of ADD_ROW: entries of a PROGRAM */
     NAND_MOVE_TARGET = 8,         /* u64; 0: of ADD_GUARD, nothing is copied; of
                                    * PROTECT, nothing is written */
-    NAND_MOVE_LENGTH = 16,        /* u32: 1..4096 */
+    NAND_MOVE_LENGTH = 16,        /* u32: 1..4096; of ADD_ROW: number of entries,
+                                   * 1..64 */
     NAND_MOVE_OPCODE = 20,        /* u8: enum nand_move_opcode */
+    NAND_MOVE_FLAGS = 21,         /* u8: enum nand_move_flags; of COPY, XOR and
+                                   * ADD_GUARD: ignored */
     /* Fields of PROTECT. */
     NAND_MOVE_REF_TAG = 16,       /* u32, instead of the length */
-    NAND_MOVE_FLAGS = 21,         /* u8: enum nand_move_flags */
     NAND_MOVE_APP_TAG = 22,       /* u16 */
     NAND_MOVE_APP_MASK = 24,      /* u16: bits that are compared */
     NAND_MOVE_FREE = 26,          /* 6 bytes that the controller ignores */
@@ -99,8 +102,16 @@ enum nand_move_opcode {
                                    * the current block) over the source */
     NAND_MOVE_PROTECT = 3,        /* ends a block: checks, makes, copies or drops
                                    * its protection information */
+    NAND_MOVE_ADD_ROW = 4,        /* adds DATA, META and SYSTEM of the units of a
+                                   * PROGRAM to sums: target becomes target XOR
+                                   * these.  The target has the data of all units,
+                                   * then their metadata, then their system bytes.
+                                   * Addresses of list and target: multiples of
+                                   * 64, in the entries: of 8 */
 };
 enum nand_move_flags {
+    NAND_MOVE_BEGIN = 0x01,       /* of ADD_ROW: the target becomes the units */
+    /* The others are flags of PROTECT. */
     NAND_MOVE_PI_TYPE = 0x03,     /* 1 to 3 */
     NAND_MOVE_CHECK_REF = 0x10,
     NAND_MOVE_CHECK_APP = 0x20,

@@ -128,6 +128,8 @@ struct ftl_flash_op {
                      * block */
     bool is_reused; /* an erasure: the block is programmed again soon, so its
                      * storage need not be deallocated */
+    bool is_listed; /* a program: ftl_flash.list_units() was called, and its
+                     * units have not changed since */
     uint32_t tag;   /* ftl_tag(): for traces alone */
     struct ftl_flash_unit *units; /* valid until ftl_flash_done() */
     uint32_t cookie;              /* argument of ftl_flash_done() */
@@ -140,21 +142,27 @@ enum ftl_move_kind {
      * the target if there is one. */
     FTL_MOVE_ADD_GUARD,
     FTL_MOVE_PROTECT, /* ends a block; see ftl_memory_protect() */
+    FTL_MOVE_ADD_ROW, /* adds the units of a program to a sum; see
+                       * ftl_memory_add_row() */
 };
 
 /* A move in the form of docs/hardware/nand.md, sections 9 and 10. */
 struct ftl_move {
     uint64_t source; /* addresses for the controller */
     uint64_t target;
-    uint32_t length; /* 1..4096 bytes; PROTECT: the reference tag */
+    uint32_t length; /* 1..4096 bytes; PROTECT: the reference tag; ADD_ROW: the
+                      * number of units */
     uint8_t kind;    /* enum ftl_move_kind */
-    uint8_t flags;   /* PROTECT: type and checks, as in media_io.protection */
+    uint8_t flags;   /* PROTECT: type and checks, as in media_io.protection;
+                      * ADD_ROW: FTL_MOVE_BEGIN or 0 */
     uint16_t app_tag;
     uint16_t app_mask;
     /* The controller does not use the rest. */
     uint16_t op;    /* ADD_GUARD, PROTECT: index of the operation */
     uint32_t block; /* PROTECT: number of the block in the operation */
 };
+
+enum { FTL_MOVE_BEGIN = 1 }; /* the sum begins with the units */
 
 enum ftl_check { /* the checks of a PROTECT */
                  FTL_CHECK_GUARD,
@@ -181,6 +189,15 @@ struct ftl_flash {
      * fails, call ftl_note_failed_check() and go on with the next move.
      */
     void (*run_moves)(void *ctx);
+
+    /**
+     * List the units of a program for FTL_MOVE_ADD_ROW, before the program is
+     * submitted.  NULL: the flash has no such moves.
+     *
+     * @return the list's address for the controller, valid until
+     *         ftl_flash_done()
+     */
+    uint64_t (*list_units)(void *ctx, const struct ftl_flash_op *op);
 
     /**
      * Start one operation.  *op is valid until ftl_flash_done().

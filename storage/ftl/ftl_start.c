@@ -30,16 +30,22 @@ static void divide_parity(struct ftl *ftl, uint8_t *base, size_t *used)
 {
     const struct ftl_layout *layout = &ftl->layout;
     size_t units = layout->row_units;
+    size_t data = units * FTL_UNIT_DATA, meta = units * FTL_UNIT_META;
 
     CARVE(used, dies.is_dead, (size_t)layout->geometry.dies);
     CARVE(used, dies.is_recorded, (size_t)layout->geometry.dies);
     if (layout->has_parity) {
         for (unsigned int i = 0; i < FTL_ACCUMULATORS; i++) {
+            struct ftl_accumulator *sum = &ftl->parity.accumulators[i];
+
             CARVE(used, parity.accumulators[i].members,
                   (size_t)layout->geometry.dies);
-            CARVE(used, parity.accumulators[i].data, units * FTL_UNIT_DATA);
-            CARVE(used, parity.accumulators[i].meta, units * FTL_UNIT_META);
-            CARVE(used, parity.accumulators[i].system, units);
+            CARVE(used, parity.accumulators[i].data,
+                  data + meta + units * FTL_UNIT_SYSTEM);
+            if (base != NULL) {
+                sum->meta = sum->data + data;
+                sum->system = (void *)(sum->meta + meta);
+            }
         }
         for (unsigned int i = 0; i < FTL_RESCUES; i++) {
             CARVE(used, parity.rescues[i].members,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The NAND controller with hostile firmware: commands and entries of any bytes,
- * register writes, resets, stops, and failures of the storage, at any moment.
- * In the end each command that was taken has got one completion, and nothing is
- * in progress.
+ * The NAND controller with hostile firmware: commands, entries and moves of any
+ * bytes, register writes, resets, stops, and failures of the storage, at any
+ * moment. In the end each command that was taken has got one completion, and
+ * nothing is in progress.
  *
  * An input is a byte (bit 0: operations take time) and steps: a kind, two
  * arguments, and for some kinds 64 bytes more.
@@ -26,13 +26,16 @@ enum step_kind {
     STEP_STOP,
     STEP_TAKE,
     STEP_FAIL,
+    STEP_MOVE, /* argument: STEP_IN_DRAM, STEP_IN_ARRAY, and the opcode */
     STEP_KINDS,
 };
 enum {
     STEP_IN_DRAM = 1,  /* addresses are those of buffers in DRAM */
     STEP_IN_ARRAY = 2, /* places are in the array, sizes and flags are valid */
     STEP_KICK = 4,
+    STEP_OPCODE_SHIFT = 4,
 };
+enum { FUZZ_MOVES = W_LIST + NAND_READ_ENTRIES_MAX * NAND_ENTRY_LEN };
 
 static uint64_t in_dram(uint64_t random)
 {
@@ -95,6 +98,38 @@ static void put_entry(struct nand_world *w, uint8_t *bytes, uint8_t how,
     }
 }
 
+/* Do a list of two moves of the same bytes. */
+static void do_moves(struct nand_world *w, const uint8_t *bytes, uint8_t how)
+{
+    uint8_t *move = w->dram + FUZZ_MOVES + NAND_MOVE_HEADER_LEN;
+    uint8_t opcode = how >> STEP_OPCODE_SHIFT;
+
+    put_le32(w->dram + FUZZ_MOVES + NAND_MOVE_COUNT, 2);
+    for (unsigned int i = 0; i < 2; i++, move += NAND_MOVE_LEN) {
+        memcpy(move, bytes + (size_t)i * NAND_MOVE_LEN, NAND_MOVE_LEN);
+        move[NAND_MOVE_OPCODE] = opcode;
+        if (how & STEP_IN_DRAM) {
+            put_le64(move + NAND_MOVE_SOURCE,
+                     opcode == NAND_MOVE_ADD_ROW
+                         ? (uint64_t)TEST_DRAM_BASE + W_LIST
+                         : in_dram(get_le64(move + NAND_MOVE_SOURCE)));
+            put_le64(move + NAND_MOVE_TARGET,
+                     in_dram(get_le64(move + NAND_MOVE_TARGET)));
+        }
+        if (how & STEP_IN_ARRAY) {
+            move[NAND_MOVE_FLAGS] &= NAND_MOVE_BEGIN;
+            put_le32(move + NAND_MOVE_LENGTH,
+                     get_le32(move + NAND_MOVE_LENGTH) %
+                         (NAND_READ_ENTRIES_MAX + 2));
+        }
+    }
+    w_write(w, A_NAND_MOVE,
+            (uint32_t)((TEST_DRAM_BASE + FUZZ_MOVES) / NAND_MOVE_ALIGN));
+    if (get_le32(w->dram + FUZZ_MOVES + NAND_MOVE_DONE) > 2) {
+        abort();
+    }
+}
+
 static void pass_time(struct nand_world *w, uint64_t ns)
 {
     uint64_t until_ns = w->env.now_ns + ns;
@@ -146,6 +181,9 @@ static void take_step(struct nand_world *w, const uint8_t *step, uint8_t *bytes)
     case STEP_TAKE:
         (void)w_take(w, NULL);
         break;
+    case STEP_MOVE:
+        do_moves(w, bytes, x);
+        break;
     default:
         w->ram.fail_reads = x & 1 ? 5 : 0;
         w->ram.fail_writes = x & 2 ? 28 : 0;
@@ -156,7 +194,8 @@ static void take_step(struct nand_world *w, const uint8_t *step, uint8_t *bytes)
 static bool has_bytes(uint8_t kind)
 {
     kind %= STEP_KINDS;
-    return kind == STEP_COMMAND || kind == STEP_ENTRY || kind == STEP_REGISTER;
+    return kind == STEP_COMMAND || kind == STEP_ENTRY ||
+           kind == STEP_REGISTER || kind == STEP_MOVE;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -240,6 +279,17 @@ size_t fuzz_seed(size_t n, uint8_t *buf, size_t room)
     }
     buf[0] = n & 1;
     add_step(&seed, STEP_ENTRY, STEP_IN_DRAM | STEP_IN_ARRAY, 0);
+    for (uint8_t opcode = 0; opcode <= NAND_MOVE_ADD_ROW; opcode++) {
+        uint8_t *move = seed.buf + seed.at + STEP_LEN;
+
+        add_step(&seed, STEP_MOVE,
+                 (uint8_t)(STEP_IN_DRAM | STEP_IN_ARRAY |
+                           opcode << STEP_OPCODE_SHIFT),
+                 0);
+        move[NAND_MOVE_LENGTH] = 8;
+        move[NAND_MOVE_TARGET] = 16;
+        move[NAND_MOVE_FLAGS] = n & 1;
+    }
     for (uint8_t die = 0; die < 2; die++) {
         add_command(&seed, NAND_CMD_ERASE,
                     n & 2 ? NAND_CMD_SLC : NAND_CMD_REUSE, die, 0, 0);

@@ -117,6 +117,20 @@ static bool is_payload(uint64_t *addr, uint64_t len)
     return true;
 }
 
+/* The unit of a row that a move adds to a sum; 0 if the move does no such
+ * thing. */
+static uint64_t unit_of_row(const struct ftl_moves *moves,
+                            const struct ftl_move *move, uint32_t unit)
+{
+    const uint8_t *list =
+        (const uint8_t *)(uintptr_t)(move->source - moves->addr_offset);
+
+    return move->kind == FTL_MOVE_ADD_ROW
+               ? get_le64(list + (size_t)unit * NAND_ENTRY_LEN +
+                          NAND_ENTRY_DATA)
+               : 0;
+}
+
 /* A unit in the write buffer, before parity is made of it. */
 static bool is_xor(uint64_t *addr, uint64_t len)
 {
@@ -126,6 +140,12 @@ static bool is_xor(uint64_t *addr, uint64_t len)
         return false;
     }
     for (uint32_t i = 0; i < moves->count; i++) {
+        uint64_t first = unit_of_row(moves, &moves->list[i], 0);
+
+        if (is_in_slots(first)) {
+            *addr = first;
+            return true;
+        }
         if (moves->list[i].length == FTL_UNIT_DATA &&
             is_in_slots(moves->list[i].source) &&
             !is_in_slots(moves->list[i].target)) {

@@ -91,6 +91,26 @@ void ftl_memory_add_guard(struct ftl_map_floor *ftl, const struct ftl_op *op,
 void ftl_memory_protect(struct ftl_map_floor *ftl, const struct ftl_op *op,
                         uint32_t block, uint8_t *to, const uint8_t *from);
 
+/**
+ * Add the units of a row to a sum, or begin the sum with them, at the latest in
+ * the next ftl_memory_run().  The target of the move is the sum's data of all
+ * units; metadata and system bytes follow.
+ *
+ * @param list  what ftl_flash.list_units() has returned
+ */
+static inline void ftl_memory_add_row(struct ftl_map_floor *ftl, uint8_t *sum,
+                                      uint64_t list, uint16_t num_units,
+                                      bool begins)
+{
+    *ftl_memory_next(ftl) = (struct ftl_move){
+        .source = list,
+        .target = (uintptr_t)sum + ftl->config.flash.moves->addr_offset,
+        .length = num_units,
+        .kind = FTL_MOVE_ADD_ROW,
+        .flags = begins ? FTL_MOVE_BEGIN : 0,
+    };
+}
+
 /** The caller has named all moves that fill a slot of the write buffer.
  * ftl_keep_accept() is called for the slot when these moves are done. */
 static inline void ftl_memory_note_filled(struct ftl_map_floor *ftl,

@@ -277,7 +277,9 @@ static bool lose_moves(struct ftl_rows_floor *ftl, const uint8_t *word)
         const struct ftl_move *move = &moves->list[i];
         struct ftl_op *op;
 
-        if (move->source == 0 ||
+        /* The units of a row are in slots, which lose_word() knows.  A word
+         * that is added to a sum is zero by then. */
+        if (move->source == 0 || move->kind == FTL_MOVE_ADD_ROW ||
             !has_part_of(move->source, move_bytes(move), addr)) {
             continue;
         }

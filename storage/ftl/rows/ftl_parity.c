@@ -179,20 +179,45 @@ static void xor_system(uint8_t to[FTL_UNIT_SYSTEM],
     xor_word(to + XOR_WORD, from + XOR_WORD);
 }
 
-/* XOR the units of a row, in some of its planes, with the sum. */
-static void change_sum(struct ftl_rows_floor *ftl,
-                       struct ftl_accumulator *accumulator,
-                       const struct ftl_request *request, uint8_t planes)
+/* Whether all units of a row are XORed with the sum, and data and metadata
+ * begin, or go on, in all planes.  Most rows are such rows. */
+static bool changes_all(const struct ftl_rows_floor *ftl,
+                        const struct ftl_accumulator *accumulator,
+                        const struct ftl_request *request, uint8_t planes)
 {
-    uint32_t count = planes != 0 ? request->flash.num_units : 0;
-    bool is_whole = count == ftl->layout.row_units;
+    uint8_t begun = accumulator->begun & planes;
+
+    return ftl->config.flash.list_units != NULL &&
+           request->flash.num_units == ftl->layout.row_units &&
+           planes == request->flash.planes && (begun == 0 || begun == planes);
+}
+
+/* XOR all units of a row with the sum. */
+static void change_all(struct ftl_rows_floor *ftl,
+                       struct ftl_accumulator *accumulator,
+                       struct ftl_request *request)
+{
+    const struct ftl_flash *flash = &ftl->config.flash;
+    uint64_t list = flash->list_units(flash->ctx, &request->flash);
+
+    request->flash.is_listed = true;
+    ftl_memory_add_row(&ftl->map_floor, accumulator->data, list,
+                       request->flash.num_units, accumulator->begun == 0);
+}
+
+/* XOR units of a row, in some of its planes, with the sum one by one. */
+static void change_units(struct ftl_rows_floor *ftl,
+                         struct ftl_accumulator *accumulator,
+                         const struct ftl_request *request, uint8_t planes)
+{
+    uint32_t count = request->flash.num_units;
     const struct ftl_moves *moves = ftl->config.flash.moves;
     uint8_t *data = accumulator->data, *meta = accumulator->meta;
     uint8_t begun = accumulator->begun;
 
     for (uint32_t i = 0; i < count; i++) {
         const struct ftl_flash_unit *unit = &request->units[i];
-        uint32_t index = is_whole ? i : ftl_layout_index(&ftl->layout, unit);
+        uint32_t index = ftl_layout_index(&ftl->layout, unit);
         bool has_begun = (begun & BIT(unit->plane)) != 0;
         enum ftl_move_kind kind = has_begun ? FTL_MOVE_XOR : FTL_MOVE_COPY;
 
@@ -209,6 +234,18 @@ static void change_sum(struct ftl_rows_floor *ftl,
         }
         xor_system(accumulator->system[index], unit->system);
     }
+}
+
+/* XOR the units of a row, in some of its planes, with the sum. */
+static void change_sum(struct ftl_rows_floor *ftl,
+                       struct ftl_accumulator *accumulator,
+                       struct ftl_request *request, uint8_t planes)
+{
+    if (changes_all(ftl, accumulator, request, planes)) {
+        change_all(ftl, accumulator, request);
+    } else if (planes != 0) {
+        change_units(ftl, accumulator, request, planes);
+    }
     accumulator->begun |= planes;
     accumulator->odd ^= planes;
     ftl_memory_run(&ftl->map_floor);
@@ -216,7 +253,7 @@ static void change_sum(struct ftl_rows_floor *ftl,
 
 void ftl_parity_add_row(struct ftl_rows_floor *ftl,
                         struct ftl_accumulator *accumulator,
-                        const struct ftl_request *request)
+                        struct ftl_request *request)
 {
     uint8_t planes = request->flash.planes & (uint8_t)~request->parity_planes;
 
@@ -229,7 +266,7 @@ void ftl_parity_add_row(struct ftl_rows_floor *ftl,
 }
 
 void ftl_parity_row_done(struct ftl_rows_floor *ftl,
-                         const struct ftl_request *request,
+                         struct ftl_request *request,
                          enum ftl_flash_status status)
 {
     struct ftl_accumulator *at = ftl_parity_find(ftl, request->row);

@@ -41,7 +41,9 @@ struct ftl_accumulator {
                        * was lost; the system bytes of its sum are invalid */
     uint32_t stripe;  /* counted over all superblocks */
     uint8_t *members; /* for each die, the planes that are in the sum */
-    uint8_t *data;    /* of the units of a row */
+    /* Of the units of a row.  These three follow one another in memory: see
+     * ftl_memory_add_row(). */
+    uint8_t *data;
     uint8_t *meta;
     uint8_t (*system)[FTL_UNIT_SYSTEM];
 };
@@ -132,13 +134,13 @@ void ftl_parity_fill(struct ftl_rows_floor *ftl,
 /** A row is about to be programmed: put its units into the sum. */
 void ftl_parity_add_row(struct ftl_rows_floor *ftl,
                         struct ftl_accumulator *accumulator,
-                        const struct ftl_request *request);
+                        struct ftl_request *request);
 /**
  * The program of a row has ended.  If it has failed, take the units that cannot
  * be read back out of the sum: those of the planes that failed, or all of them.
  */
 void ftl_parity_row_done(struct ftl_rows_floor *ftl,
-                         const struct ftl_request *request,
+                         struct ftl_request *request,
                          enum ftl_flash_status status);
 /** The accumulator of a row's stripe, or NULL. */
 struct ftl_accumulator *ftl_parity_find(struct ftl_rows_floor *ftl,

@@ -278,6 +278,52 @@ static void test_nand_moves_stop_where_the_controller_refuses_one(void **state)
     }
 }
 
+/* The hart does the same as the controller. */
+static void test_nand_rows_are_added_by_controller_or_hart(void **state)
+{
+    enum { UNITS = 2, SUM_LEN = UNITS * (4096 + 64 + 16) };
+    uint8_t *list = model.dram_base + 0x100000;
+    uint8_t *data = list + 0x1000, *meta = list + 0x4000;
+    uint8_t *sums[2] = {list + 0x5000, list + 0x8000};
+    static const uint8_t flags[] = {NAND_MOVE_BEGIN, 0, 0};
+    struct nand_moves moves;
+    uint8_t *move;
+
+    (void)state;
+    assert_true(nand_moves_init(&moves, MODEL_REGS, &model.dram));
+    for (unsigned int i = 0; i < UNITS * 4096; i++) {
+        data[i] = (uint8_t)(i * 7 + i / 256);
+    }
+    for (unsigned int i = 0; i < UNITS; i++) {
+        memset(meta + (size_t)i * 64, 0x11 + (int)i, 64);
+        nand_entry_program(list + (size_t)i * NAND_ENTRY_LEN,
+                           data + (size_t)i * 4096, meta + (size_t)i * 64,
+                           data + (size_t)i * NAND_SYSTEM_LEN);
+    }
+    move = nand_moves_first(&moves);
+    for (unsigned int i = 0; i < ARRAY_LEN(flags); i++) {
+        for (unsigned int by = 0; by < 2; by++) {
+            put_le64(move + NAND_MOVE_SOURCE,
+                     (uintptr_t)list + moves.addr_offset);
+            put_le64(move + NAND_MOVE_TARGET,
+                     (uintptr_t)sums[by] + moves.addr_offset);
+            put_le32(move + NAND_MOVE_LENGTH, UNITS);
+            move[NAND_MOVE_OPCODE] = NAND_MOVE_ADD_ROW;
+            move[NAND_MOVE_FLAGS] = flags[i];
+            if (by == 0) {
+                assert_int_equal(nand_moves_run(&moves, 1), 1);
+            } else {
+                nand_move_by_hart(&moves, 0);
+            }
+        }
+        assert_memory_equal(sums[0], sums[1], SUM_LEN);
+        /* The sum ends with the system bytes of the last unit. */
+        assert_int_equal(sums[0][1], i == 1 ? 0 : data[1]);
+        assert_int_equal(sums[0][SUM_LEN - 1],
+                         i == 1 ? 0 : data[2 * NAND_SYSTEM_LEN - 1]);
+    }
+}
+
 /* Of two blocks, the first one has a wrong reference tag. */
 static void test_nand_moves_say_which_check_has_failed(void **state)
 {

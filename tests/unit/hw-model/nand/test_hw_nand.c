@@ -408,7 +408,7 @@ static void test_hw_nand_moves_end_at_one_of_a_bad_form(void **state)
     } bad[] = {
         {4096, 0, 0, NAND_MOVE_COPY},    {4096, 0, 4104, NAND_MOVE_COPY},
         {4096, 0, 12, NAND_MOVE_XOR},    {4100, 0, 8, NAND_MOVE_XOR},
-        {4096, 4, 8, NAND_MOVE_XOR},     {4096, 0, 8, NAND_MOVE_PROTECT + 1},
+        {4096, 4, 8, NAND_MOVE_XOR},     {4096, 0, 8, NAND_MOVE_ADD_ROW + 1},
         {1u << 30, 0, 8, NAND_MOVE_XOR}, {4096, 1u << 30, 8, NAND_MOVE_COPY},
     };
     uint64_t at = TEST_DRAM_BASE + MOVE_MEMORY;
@@ -456,6 +456,197 @@ static void test_hw_nand_moves_and_lost_words(void **state)
     assert_int_equal(run_moves(w, 1), 0);
     assert_int_equal(w->dram[MOVE_MEMORY + 8], 2);
     assert_int_equal(w->env.lost, at + 1032);
+    w_free(w);
+}
+
+/* ---- Rows: a list, units of random bytes, and their sum. */
+
+enum {
+    ROW_UNITS = 3,
+    ROW_LIST = W_LIST + 0x3000,
+    ROW_META = ROW_LIST + ROW_UNITS * NAND_ENTRY_LEN,
+    ROW_DATA = W_BUF,
+    ROW_SUM = W_BUF + 0x8000,
+    ROW_UNIT_LEN = NAND_DATA_LEN + NAND_META_LEN + NAND_SYSTEM_LEN,
+    ROW_SUM_LEN = ROW_UNITS * ROW_UNIT_LEN,
+};
+
+static uint8_t row_contents[ROW_SUM_LEN]; /* in the order of the sum */
+
+static void put_row_entry(struct nand_world *w, unsigned int unit,
+                          uint64_t data, uint64_t meta)
+{
+    uint8_t *entry = w->dram + ROW_LIST + (size_t)unit * NAND_ENTRY_LEN;
+
+    put_le64(entry + NAND_ENTRY_DATA, TEST_DRAM_BASE + data);
+    put_le64(entry + NAND_ENTRY_META, TEST_DRAM_BASE + meta);
+}
+
+static struct nand_world *new_row(void)
+{
+    struct nand_world *w = w_new("slc", false, 4);
+    uint8_t *data = row_contents;
+    uint8_t *meta = data + (size_t)ROW_UNITS * NAND_DATA_LEN;
+    uint8_t *system = meta + (size_t)ROW_UNITS * NAND_META_LEN;
+
+    for (uint32_t i = 0; i < ROW_SUM_LEN; i++) {
+        row_contents[i] = (uint8_t)(i * 7 + i / 256 * 29 + i / 4096);
+        w->dram[ROW_SUM + i] = (uint8_t)(i * 13 + 5);
+    }
+    memset(w->dram + ROW_SUM + ROW_SUM_LEN, 0x3c, 64);
+    for (unsigned int i = 0; i < ROW_UNITS; i++) {
+        /* The units are in memory in another order. */
+        uint32_t at = (ROW_UNITS - 1 - i) * NAND_DATA_LEN + 8;
+
+        put_row_entry(w, i, ROW_DATA + at, ROW_META + i * NAND_META_LEN);
+        memcpy(w->dram + ROW_DATA + at, data + (size_t)i * NAND_DATA_LEN,
+               NAND_DATA_LEN);
+        memcpy(w->dram + ROW_LIST + (size_t)i * NAND_ENTRY_LEN +
+                   NAND_ENTRY_SYSTEM,
+               system + (size_t)i * NAND_SYSTEM_LEN, NAND_SYSTEM_LEN);
+    }
+    memcpy(w->dram + ROW_META, meta, (size_t)ROW_UNITS * NAND_META_LEN);
+    return w;
+}
+
+/* Do an ADD_ROW between two other moves. @return how many moves were done */
+static uint32_t add_row(struct nand_world *w, uint64_t to, uint64_t list,
+                        uint32_t units, uint8_t flags)
+{
+    uint64_t at = TEST_DRAM_BASE + MOVE_MEMORY;
+
+    put_move(w, 0, NAND_MOVE_COPY, at, at, 8);
+    put_move(w, 1, NAND_MOVE_ADD_ROW, TEST_DRAM_BASE + to,
+             TEST_DRAM_BASE + list, units);
+    w->dram[MOVES + NAND_MOVE_HEADER_LEN + NAND_MOVE_LEN + NAND_MOVE_FLAGS] =
+        flags;
+    put_move(w, 2, NAND_MOVE_COPY, at, at, 8);
+    return run_moves(w, 3);
+}
+
+static void expect_sum(const struct nand_world *w, bool has_units,
+                       bool has_before)
+{
+    for (uint32_t i = 0; i < ROW_SUM_LEN; i++) {
+        uint8_t want = has_units ? row_contents[i] : 0;
+
+        want ^= has_before ? (uint8_t)(i * 13 + 5) : 0;
+        assert_int_equal(w->dram[ROW_SUM + i], want);
+    }
+    for (unsigned int i = 0; i < 64; i++) {
+        assert_int_equal(w->dram[ROW_SUM + ROW_SUM_LEN + i], 0x3c);
+    }
+}
+
+static void test_hw_nand_rows_are_added_to_a_sum(void **state)
+{
+    struct nand_world *w = new_row();
+
+    (void)state;
+    assert_int_equal(add_row(w, ROW_SUM, ROW_LIST, ROW_UNITS, 0), 3);
+    expect_sum(w, true, true);
+    assert_int_equal(add_row(w, ROW_SUM, ROW_LIST, ROW_UNITS, 0), 3);
+    expect_sum(w, false, true);
+    assert_int_equal(add_row(w, ROW_SUM, ROW_LIST, ROW_UNITS, NAND_MOVE_BEGIN),
+                     3);
+    expect_sum(w, true, false);
+    w_free(w);
+}
+
+/* A row that is refused has changed nothing, even if its last unit is bad. */
+static void test_hw_nand_rows_of_a_bad_form_are_refused(void **state)
+{
+    static const struct {
+        uint64_t to, list;
+        uint32_t units;
+        uint8_t flags;
+    } bad[] = {
+        {ROW_SUM, ROW_LIST, 0, 0},
+        {ROW_SUM, ROW_LIST, NAND_READ_ENTRIES_MAX + 1, 0},
+        {ROW_SUM, ROW_LIST, UINT32_MAX, 0},
+        {ROW_SUM, ROW_LIST, ROW_UNITS, 2},
+        {ROW_SUM + 8, ROW_LIST, ROW_UNITS, 0},
+        {ROW_SUM, ROW_LIST + 32, ROW_UNITS, 0},
+        {W_DRAM_BYTES - 64, ROW_LIST, ROW_UNITS, 0},
+        {W_DRAM_BYTES - 64, ROW_LIST, ROW_UNITS, NAND_MOVE_BEGIN},
+        {ROW_SUM, W_DRAM_BYTES - 64, ROW_UNITS, 0},
+    };
+    static const struct {
+        uint64_t data, meta;
+    } bad_units[] = {
+        {ROW_DATA + 4, ROW_META},
+        {ROW_DATA, ROW_META + 4},
+        {W_DRAM_BYTES - NAND_DATA_LEN + 8, ROW_META},
+        {ROW_DATA, W_DRAM_BYTES - NAND_META_LEN + 8},
+        {ROW_DATA, 0 - TEST_DRAM_BASE}, /* The controller's address is 0. */
+    };
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(bad) + ARRAY_LEN(bad_units); i++) {
+        struct nand_world *w = new_row();
+
+        if (i < ARRAY_LEN(bad)) {
+            assert_int_equal(
+                add_row(w, bad[i].to, bad[i].list, bad[i].units, bad[i].flags),
+                1);
+        } else {
+            put_row_entry(w, ROW_UNITS - 1, bad_units[i - ARRAY_LEN(bad)].data,
+                          bad_units[i - ARRAY_LEN(bad)].meta);
+            assert_int_equal(add_row(w, ROW_SUM, ROW_LIST, ROW_UNITS, 0), 1);
+        }
+        assert_int_equal(get_le32(w->dram + MOVES + NAND_MOVE_STATUS),
+                         NAND_MOVE_REFUSED);
+        expect_sum(w, false, true);
+        w_free(w);
+    }
+}
+
+/* A row with a lost word changes nothing, so it can be repeated when the word
+ * was cleared.  A row that begins a sum replaces lost words of the sum. */
+static void test_hw_nand_rows_with_lost_words_can_be_repeated(void **state)
+{
+    static const uint32_t lost[] = {
+        ROW_DATA + 8 + 512, /* of the last unit */
+        ROW_META + (ROW_UNITS - 1) * NAND_META_LEN + 8,
+        ROW_LIST + (ROW_UNITS - 1) * NAND_ENTRY_LEN + NAND_ENTRY_SYSTEM,
+        ROW_SUM + ROW_SUM_LEN - 8,
+    };
+
+    (void)state;
+    for (unsigned int i = 0; i < 2 * ARRAY_LEN(lost); i++) {
+        struct nand_world *w = new_row();
+        bool begins = i % 2 != 0;
+        uint8_t flags = begins ? NAND_MOVE_BEGIN : 0;
+        bool is_replaced = begins && i / 2 == 3;
+
+        w->env.lost = TEST_DRAM_BASE + lost[i / 2];
+        assert_int_equal(add_row(w, ROW_SUM, ROW_LIST, ROW_UNITS, flags),
+                         is_replaced ? 3 : 1);
+        assert_int_equal(w->env.lost == 0, is_replaced);
+        if (!is_replaced) {
+            expect_sum(w, false, true);
+            w->env.lost = 0;
+            assert_int_equal(add_row(w, ROW_SUM, ROW_LIST, ROW_UNITS, flags),
+                             3);
+        }
+        expect_sum(w, true, !begins);
+        w_free(w);
+    }
+}
+
+/* The sum of a row that begins has a lost word, and so has a unit: the word of
+ * the sum stays lost, because nothing is written. */
+static void test_hw_nand_rows_that_are_refused_replace_no_lost_word(
+    void **state)
+{
+    struct nand_world *w = new_row();
+
+    (void)state;
+    put_row_entry(w, ROW_UNITS - 1, ROW_DATA + 4, ROW_META);
+    w->env.lost = TEST_DRAM_BASE + ROW_SUM + 64;
+    assert_int_equal(add_row(w, ROW_SUM, ROW_LIST, ROW_UNITS, NAND_MOVE_BEGIN),
+                     1);
+    assert_int_equal(w->env.lost, TEST_DRAM_BASE + ROW_SUM + 64);
     w_free(w);
 }
 

@@ -12,6 +12,7 @@
 #include "lib/bytes.h"
 #include "lib/random.h"
 #include "lib/t10_pi.h"
+#include "tests/ftl_moves.h"
 #include "tests/unit/storage/ftl/ftl_bed_moves.h"
 
 enum {
@@ -356,6 +357,10 @@ static bool flash_submit(void *ctx, const struct ftl_flash_op *op)
     if (die->tail - die->head == BED_QUEUE) {
         return false;
     }
+    /* The controller reads the list that was made for an ADD_ROW. */
+    if (op->kind == FTL_FLASH_PROGRAM && op->is_listed) {
+        assert_int_equal(bed->listed[op->cookie], bed_moves_list_crc(op));
+    }
     if (bed->submitted != NULL) {
         bed->submitted(bed, op);
     }
@@ -366,6 +371,15 @@ static bool flash_submit(void *ctx, const struct ftl_flash_op *op)
         die->queue[die->tail++ % BED_QUEUE] = *op;
     }
     return true;
+}
+
+static uint64_t list_units(void *ctx, const struct ftl_flash_op *op)
+{
+    struct bed *bed = ctx;
+
+    assert_in_range(op->cookie, 0, BED_REQUESTS_MAX - 1);
+    bed->listed[op->cookie] = bed_moves_list_crc(op);
+    return ftl_moves_list_units(ctx, op);
 }
 
 /* Do all collected moves together, as the NAND controller does. */
@@ -776,7 +790,11 @@ void bed_start_mount(struct bed *bed)
         .flash = {.ctx = bed,
                   .submit = flash_submit,
                   .moves = &bed->moves,
-                  .run_moves = run_moves},
+                  .run_moves = run_moves,
+                  /* Half of the beds that do moves together, and half of the
+                   * others, have moves of rows. */
+                  .list_units =
+                      bed->config.seed / 2 % 2 == 0 ? list_units : NULL},
         .geometry =
             {
                 .dies = (uint16_t)dies,

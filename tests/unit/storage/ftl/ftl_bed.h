@@ -19,6 +19,7 @@ enum {
     BED_DIES_MAX = 8,
     BED_MOVES = 16, /* moves in the list if the seed is odd; 1 if it is even */
     BED_QUEUE = 64, /* operations of a die that wait */
+    BED_REQUESTS_MAX = 64,
     BED_HISTORY = 64, /* writes of a unit that are not known to be durable */
     BED_IOS = 8,      /* operations of the medium in progress */
     BED_IO_SECTORS = 64,
@@ -35,7 +36,8 @@ struct bed_config {
     /* Factory marks may leave less space than logical_units. */
     bool is_capacity_limited;
     uint16_t buffer_units;
-    uint16_t num_requests; /* operations of the flash; 0: 32 */
+    uint16_t num_requests; /* operations of the flash, at most
+                            * BED_REQUESTS_MAX; 0: 32 */
     /* If not 0, random operations include long trims, and this is
      * ftl_config.trims_per_step.  0: random trims are short. */
     uint32_t trims_per_step;
@@ -184,6 +186,8 @@ struct bed {
     struct bed_die dies[BED_DIES_MAX];
     struct ftl_moves moves; /* of `move_list` */
     uint16_t guard;         /* of the block that is being moved */
+    /* Of each request, the CRC of the list of its units. */
+    uint16_t listed[BED_REQUESTS_MAX];
     struct ftl_move move_list[BED_MOVES];
 
     uint32_t last_id;

@@ -75,9 +75,26 @@ void bed_moves_run(struct ftl *ftl, struct ftl_moves *moves, uint16_t *guard)
             break;
         case FTL_MOVE_COPY:
         case FTL_MOVE_XOR:
+        case FTL_MOVE_ADD_ROW:
             ftl_moves_do(move);
             break;
         }
     }
     moves->count = 0;
+}
+
+uint16_t bed_moves_list_crc(const struct ftl_flash_op *op)
+{
+    uint16_t crc = 0;
+
+    for (uint32_t i = 0; i < op->num_units; i++) {
+        const struct ftl_flash_unit *unit = &op->units[i];
+
+        crc =
+            t10_crc_update(crc, (const void *)&unit->data, sizeof(unit->data));
+        crc =
+            t10_crc_update(crc, (const void *)&unit->meta, sizeof(unit->meta));
+        crc = t10_crc_update(crc, unit->system, FTL_UNIT_SYSTEM);
+    }
+    return crc;
 }

@@ -13,4 +13,7 @@
  */
 void bed_moves_run(struct ftl *ftl, struct ftl_moves *moves, uint16_t *guard);
 
+/* The CRC of what a list of the units of a program contains. */
+uint16_t bed_moves_list_crc(const struct ftl_flash_op *op);
+
 #endif
