@@ -58,11 +58,13 @@ struct ftl_config {
     uint32_t
         idle_us; /* without a write, after which the buffer is programmed */
     /* Names of policies (ftl_policies.h), which must stay valid: how garbage
-     * collection chooses a victim, "cost-benefit" or "greedy", and when wear
-     * levelling moves a superblock, "spread" or "never".  NULL: the first one
-     * of these. */
+     * collection chooses a victim, "cost-benefit" or "greedy"; when wear
+     * levelling moves a superblock, "spread" or "never"; and which streams take
+     * what is moved, "by-source" or "by-cause".  NULL: the first one of
+     * these. */
     const char *victims;
     const char *levelling;
+    const char *streams;
     /* "spread": when erase counts differ by more, the superblock with the
      * smallest one is moved. */
     uint32_t wear_spread;

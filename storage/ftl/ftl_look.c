@@ -28,12 +28,9 @@ uint32_t ftl_superblocks(const struct ftl *ftl)
 /* The stream whose rows a superblock takes, or NULL. */
 static const char *find_stream(const struct ftl *ftl, uint32_t superblock)
 {
-    static const char *const name[FTL_STREAMS] = {
-        [FTL_STREAM_HOST] = "host", [FTL_STREAM_MOVE] = "move"};
-
-    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+    for (uint32_t i = 0; i < ftl->num_streams; i++) {
         if (ftl->streams[i].superblock == superblock) {
-            return name[i];
+            return i == FTL_HOST_STREAM ? "host" : "move";
         }
     }
     return NULL;

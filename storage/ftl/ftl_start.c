@@ -108,7 +108,7 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(&used, mount.ignored, (size_t)layout->places / 8 + 1);
     CARVE(&used, mounting.unreadable, (size_t)layout->places / 8 + 1);
     CARVE(&used, mounting.page, (size_t)FTL_UNIT_DATA + FTL_UNIT_META);
-    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+    for (uint32_t i = 0; i < ftl->num_streams; i++) {
         CARVE(&used, streams[i].die_rows, (size_t)layout->geometry.dies);
     }
     divide_parity(ftl, base, &used);
@@ -125,7 +125,9 @@ static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
     }
     ftl->victims = ftl_find_victim_policy(config->victims);
     ftl->levelling = ftl_find_levelling_policy(config->levelling);
+    ftl->streaming = ftl_find_stream_policy(config->streams);
     if (ftl->victims == NULL || ftl->levelling == NULL ||
+        ftl->streaming == NULL ||
         !ftl_layout_init(&ftl->layout, &config->geometry) ||
         config->logical_units == 0 ||
         config->logical_units > ftl_most_units(config) ||
@@ -133,10 +135,11 @@ static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
         config->num_ops == 0 || config->num_requests == 0) {
         return false;
     }
+    ftl->num_streams = FTL_MOVED_STREAM + ftl->streaming->moved;
     ftl_set_entries(&ftl->pages_floor);
     ftl->ops.num_requests = config->num_requests;
     ftl->ops.kept_requests = MIN(config->num_requests / 2U,
-                                 (uint32_t)FTL_STREAMS * config->geometry.dies +
+                                 ftl->num_streams * config->geometry.dies +
                                      (uint32_t)FTL_CHECKPOINT_ROWS);
     return ftl->buffer.num_slots < FTL_LIST_END &&
            config->num_requests < FTL_LIST_END &&
@@ -223,7 +226,7 @@ struct ftl *ftl_start(const struct ftl_config *config)
     memset(ftl->wear, 0, ftl->layout.superblocks * sizeof(ftl->wear[0]));
     memset(ftl->superblocks, 0,
            ftl->layout.superblocks * sizeof(ftl->superblocks[0]));
-    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+    for (uint32_t i = 0; i < ftl->num_streams; i++) {
         ftl->streams[i].superblock = FTL_NOWHERE;
         memset(ftl->streams[i].die_rows, 0,
                config->geometry.dies * sizeof(ftl->streams[i].die_rows[0]));

@@ -225,6 +225,7 @@ static struct ftl *start_ftl(struct flash *flash, struct ftl_config *config,
         .idle_us = 1000,
         .wear_spread = setup->wear_spread,
         .victims = setup->victims,
+        .streams = setup->streams,
     };
     config->logical_units =
         (uint32_t)(data_units * 100 / (100 + setup->percent));

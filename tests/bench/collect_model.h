@@ -28,6 +28,7 @@ struct collect_workload {
 struct collect_setup {
     struct collect_workload workload;
     const char *victims;      /* see struct ftl_config */
+    const char *streams;      /* the same */
     unsigned int percent;     /* spare, as a percentage of the medium */
     unsigned int blocks;      /* of each plane */
     unsigned int writes;      /* so many times the medium is overwritten */

@@ -4,7 +4,8 @@
  *
  *   ftl_collect [PERCENT [BLOCKS [WRITES]]]
  *
- * For several workloads and every policy of victims (ftl_policies.h), it prints
+ * For several workloads and all policies of victims and streams
+ * (ftl_policies.h), it prints
  * how many units the flash programs for each unit that a host writes, without
  * parity, and how often blocks were erased.  The flash, without parity, is
  * PERCENT (7) larger than the medium, and has BLOCKS blocks (200) in each
@@ -29,7 +30,7 @@ static const struct collect_workload workloads[] = {
     {"95% of the writes to 5%", 5, 95},
 };
 
-static void measure_workload(const struct collect_setup *setup)
+static void measure_setup(const struct collect_setup *setup)
 {
     struct collect_result result;
 
@@ -37,13 +38,25 @@ static void measure_workload(const struct collect_setup *setup)
         fprintf(stderr, "ftl_collect: the sizes do not fit together\n");
         exit(2);
     }
-    printf("%-26s %-12s spare %5.1f%%  writes %5.2f  theory %5.2f  "
+    printf("%-26s %-12s %-9s spare %5.1f%%  writes %5.2f  theory %5.2f  "
            "erasures %5.2f (from writes %5.2f, theory %5.2f), in all %u to "
            "%u\n",
-           setup->workload.name, setup->victims, result.spare, result.cost,
-           result.theory, result.erasures, result.erasures_from_cost,
-           result.erasures_from_theory, result.least, result.most);
+           setup->workload.name, setup->victims, setup->streams, result.spare,
+           result.cost, result.theory, result.erasures,
+           result.erasures_from_cost, result.erasures_from_theory, result.least,
+           result.most);
     fflush(stdout);
+}
+
+static void measure_workload(struct collect_setup *setup)
+{
+    for (unsigned int row = 0; ftl_victim_policy(row) != NULL; row++) {
+        setup->victims = ftl_victim_policy(row)->name;
+        for (unsigned int i = 0; ftl_stream_policy(i) != NULL; i++) {
+            setup->streams = ftl_stream_policy(i)->name;
+            measure_setup(setup);
+        }
+    }
 }
 
 int main(int argc, char **argv)
@@ -57,10 +70,7 @@ int main(int argc, char **argv)
 
     for (unsigned int i = 0; i < ARRAY_LEN(workloads); i++) {
         setup.workload = workloads[i];
-        for (unsigned int row = 0; ftl_victim_policy(row) != NULL; row++) {
-            setup.victims = ftl_victim_policy(row)->name;
-            measure_workload(&setup);
-        }
+        measure_workload(&setup);
     }
     return 0;
 }

@@ -457,7 +457,7 @@ static bool is_writing_checkpoint(const struct ftl *ftl)
 
 static bool is_moving(const struct ftl *ftl)
 {
-    return ftl->streams[FTL_STREAM_MOVE].rows_in_flight != 0;
+    return ftl->streams[FTL_MOVED_STREAM].rows_in_flight != 0;
 }
 
 static bool is_erasing(const struct ftl *ftl)

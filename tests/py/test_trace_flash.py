@@ -29,7 +29,6 @@ def enum_of(path: str, name: str) -> list[str]:
     ("storage/ftl/ftl_flash.h", "ftl_cause", "FTL_CAUSE_", trace_flash.CAUSES, 1),
     ("storage/ftl/space/ftl_superblock.h", "ftl_superblock_state", "FTL_SUPERBLOCK_",
      trace_flash.SUPERBLOCK_STATES, 0),
-    ("storage/ftl/space/ftl_stream.h", "ftl_stream_id", "FTL_STREAM_", trace_flash.STREAMS, 1),
     ("storage/ftl/ftl_flash.h", "ftl_flash_status", "FTL_FLASH_",
      trace_flash.ROW_STATUSES, 0),
     ("storage/ftl/base/ftl_trace.h", "ftl_wait", "FTL_WAIT_", trace_flash.WAITS, 0),

@@ -267,21 +267,21 @@ static bool is_victim_erased(const struct ftl_background_floor *ftl)
            ftl->superblocks[victim].state == FTL_SUPERBLOCK_ERASING;
 }
 
-/* Close the superblocks of both streams when their stripes are complete.
- * @return whether both are closed */
+/* Close the superblocks of all streams when their stripes are complete.
+ * @return whether all are closed */
 static bool close_streams(struct ftl_background_floor *ftl)
 {
     bool all = true;
 
     ftl_superblock_end_all(&ftl->space_floor);
-    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+    for (uint32_t i = 0; i < ftl->num_streams; i++) {
         const struct ftl_stream *stream = &ftl->streams[i];
 
         if (stream->superblock == FTL_NOWHERE) {
             continue;
         }
         if (stream->next_row == ftl->layout.superblock_rows) {
-            ftl_stream_close(&ftl->rows_floor, (enum ftl_stream_id)i);
+            ftl_stream_close(&ftl->rows_floor, i);
         } else {
             all = false;
         }
@@ -303,7 +303,7 @@ static bool step_drain(struct ftl_background_floor *ftl)
         ftl->forced = ftl->accepted;
         return false;
     }
-    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+    for (uint32_t i = 0; i < ftl->num_streams; i++) {
         if (ftl->streams[i].rows_in_flight != 0) {
             return false;
         }
@@ -366,7 +366,7 @@ bool ftl_checkpoint_holds_collection(const struct ftl_background_floor *ftl)
 /* Whether a stream is to complete its stripe. */
 static bool is_stream_ending(const struct ftl_background_floor *ftl)
 {
-    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+    for (uint32_t i = 0; i < ftl->num_streams; i++) {
         if (ftl->streams[i].superblock != FTL_NOWHERE &&
             ftl->streams[i].is_ending) {
             return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Garbage collection: the valid units of one superblock at a time, the victim,
- * are copied into the other stream's superblock.  Then the victim is erased.
+ * are copied into the superblock of another stream.  Then the victim is erased.
  *
  * A policy chooses the victim among the closed superblocks (ftl_policies.h).
  * The victim is erased when none of its units is valid and all its copies are
@@ -250,7 +250,7 @@ bool ftl_collect_retry(struct ftl_background_floor *ftl)
  */
 static bool needs_stripe(const struct ftl_background_floor *ftl)
 {
-    const struct ftl_stream *stream = &ftl->streams[FTL_STREAM_MOVE];
+    const struct ftl_stream *stream = &ftl->streams[FTL_MOVED_STREAM];
 
     return ftl->state == FTL_MOUNTING && ftl->mount.phase == FTL_MOUNT_CLEAR &&
            stream->superblock != FTL_NOWHERE &&
@@ -263,7 +263,7 @@ static bool needs_stripe(const struct ftl_background_floor *ftl)
 /* Complete the stripe. @return whether anything was done */
 static bool complete_stripe(struct ftl_background_floor *ftl)
 {
-    struct ftl_stream *stream = &ftl->streams[FTL_STREAM_MOVE];
+    struct ftl_stream *stream = &ftl->streams[FTL_MOVED_STREAM];
     bool any = stream->accumulator != NULL && !stream->completes_stripe;
 
     stream->completes_stripe |= any;
@@ -424,9 +424,11 @@ void ftl_collect_stop(struct ftl_background_floor *ftl)
  * it waits, cannot be programmed because no superblock is free for them. */
 static bool victim_waits_for_space(const struct ftl_background_floor *ftl)
 {
+    uint32_t stream = ftl_victim_stream(&ftl->map_floor);
+
     return (ftl->buffer.waiting[FTL_POOL_MOVE].count != 0 ||
             ftl_victim_waits_for_trims(&ftl->map_floor)) &&
-           ftl->streams[FTL_STREAM_MOVE].superblock == FTL_NOWHERE &&
+           ftl->streams[stream].superblock == FTL_NOWHERE &&
            ftl->free_superblocks <= FTL_MOVE_LEAVES_FREE;
 }
 

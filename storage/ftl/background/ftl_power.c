@@ -6,7 +6,7 @@
  *
  * Operations are not served and garbage is not collected any longer, so only
  * the rows of the host's stream use the dies, and padding that completes the
- * stripe of the other stream.  They are ordinary rows: if the power goes off
+ * stripes of the other streams.  They are ordinary rows: if the power goes off
  * before the marker, the next mount finds those that were programmed.
  *
  * The marker is programmed again and again until its stripe is complete, too.
@@ -36,15 +36,24 @@
 
 enum { SAVE_ROWS = 3 }; /* see ftl_most_saved_units() */
 
+/* Have the streams of what is moved complete their stripes. */
+static void end_moved_streams(struct ftl_background_floor *ftl)
+{
+    for (uint32_t i = FTL_MOVED_STREAM; i < ftl->num_streams; i++) {
+        uint32_t moved = ftl->streams[i].superblock;
+
+        if (moved != FTL_NOWHERE) {
+            ftl_superblock_end(&ftl->space_floor, moved);
+        }
+    }
+}
+
 void ftl_power_begin(struct ftl_background_floor *ftl)
 {
-    uint32_t moved = ftl->streams[FTL_STREAM_MOVE].superblock;
-
     if (ftl->power_phase == FTL_POWER_ON) {
         ftl->power_phase = FTL_POWER_SAVES;
-        if (ftl->state == FTL_READY && moved != FTL_NOWHERE &&
-            ftl_makes_parity(&ftl->ops_floor)) {
-            ftl_superblock_end(&ftl->space_floor, moved);
+        if (ftl->state == FTL_READY && ftl_makes_parity(&ftl->ops_floor)) {
+            end_moved_streams(ftl);
         }
         ftl_hold_try_again(&ftl->hold);
         ftl->has_work = true;
@@ -85,13 +94,23 @@ bool ftl_power_was_saved(const struct ftl_background_floor *ftl, uint32_t start)
             is_not_before(ftl->power.proof_start, start));
 }
 
+/* Whether the stripes of what garbage collection has moved are complete. */
+static bool are_moves_complete(const struct ftl_background_floor *ftl)
+{
+    bool are_complete = true;
+
+    for (uint32_t i = FTL_MOVED_STREAM; i < ftl->num_streams; i++) {
+        are_complete &= ftl->streams[i].accumulator == NULL;
+    }
+    return are_complete;
+}
+
 /* Whether no request is in progress, all of the buffer is on flash, and the
- * stripe of what garbage collection has moved is complete. */
+ * stripes of what garbage collection has moved are complete. */
 static bool is_buffer_saved(const struct ftl_background_floor *ftl)
 {
     return ftl->ops.free_requests.count == ftl->config.num_requests &&
-           ftl->streams[FTL_STREAM_MOVE].accumulator == NULL &&
-           !ftl_keep_is_adopting(ftl) &&
+           are_moves_complete(ftl) && !ftl_keep_is_adopting(ftl) &&
            ftl->buffer.dirty[FTL_POOL_HOST].count == 0 &&
            ftl->buffer.dirty[FTL_POOL_TRIM].count == 0;
 }
@@ -133,14 +152,14 @@ static bool end_without_marker(struct ftl_background_floor *ftl)
 static bool is_marked(const struct ftl_background_floor *ftl)
 {
     return (ftl->power.has_marked || ftl->power.marking != 0) &&
-           ftl->streams[FTL_STREAM_HOST].accumulator == NULL;
+           ftl->streams[FTL_HOST_STREAM].accumulator == NULL;
 }
 
 static bool step_marker(struct ftl_background_floor *ftl)
 {
     bool any = ftl_row_save(&ftl->rows_floor);
 
-    while (!is_marked(ftl) && ftl_row_mark(&ftl->rows_floor, FTL_STREAM_HOST)) {
+    while (!is_marked(ftl) && ftl_row_mark(&ftl->rows_floor, FTL_HOST_STREAM)) {
         ftl->power.marking++;
         any = true;
     }
@@ -217,7 +236,7 @@ bool ftl_power_mark_mount(struct ftl_background_floor *ftl, bool *is_done)
         return false;
     }
     /* Without space, the mount goes on without a marker. */
-    ftl->power.marking = ftl_row_mark(&ftl->rows_floor, FTL_STREAM_MOVE);
+    ftl->power.marking = ftl_row_mark(&ftl->rows_floor, FTL_MOVED_STREAM);
     *is_done = ftl->power.marking == 0 &&
                ftl->ops.free_requests.count == ftl->config.num_requests;
     return ftl->power.marking != 0 || *is_done;

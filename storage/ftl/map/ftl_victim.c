@@ -9,6 +9,16 @@ bool ftl_victim_has_durable_trims(const struct ftl_map_floor *ftl,
                                     ftl->superblocks[superblock].trim_accepted);
 }
 
+uint32_t ftl_victim_stream(const struct ftl_map_floor *ftl)
+{
+    uint8_t cause = ftl->collection.cause;
+
+    return cause == FTL_CAUSE_MOUNT
+               ? (uint32_t)FTL_MOVED_STREAM
+               : (uint32_t)FTL_MOVED_STREAM +
+                     ftl->streaming->choose((enum ftl_cause)cause);
+}
+
 bool ftl_victim_is_at_end(const struct ftl_map_floor *ftl)
 {
     return ftl->collection.victim != FTL_NOWHERE &&

@@ -188,6 +188,8 @@ bool ftl_is_flash_quiet(const struct ftl_map_floor *ftl);
 /** Whether the victim has been read to its end: a row takes what is left of it,
  * even if this does not fill the row. */
 bool ftl_victim_is_at_end(const struct ftl_map_floor *ftl);
+/** The stream that takes the valid units of the victim. */
+uint32_t ftl_victim_stream(const struct ftl_map_floor *ftl);
 /** Whether the next victim waits until trims are durable. */
 bool ftl_victim_waits_for_trims(const struct ftl_map_floor *ftl);
 /** Whether the trims that have made units of a superblock invalid are durable.

@@ -202,7 +202,7 @@ static void set_superblocks(struct ftl_mount_floor *ftl)
         at->is_erased =
             at->valid == 0 && !has_planes(ftl, i, ftl->mounting.used_planes);
         at->is_partial = has_planes(ftl, i, ftl->mounting.partial_planes);
-        if (i == ftl->streams[FTL_STREAM_MOVE].superblock) {
+        if (i == ftl->streams[FTL_MOVED_STREAM].superblock) {
             ftl_superblock_enter(&ftl->space_floor, i, FTL_SUPERBLOCK_OPEN);
         } else if (!at->is_erased) {
             at->is_suspect = !at->is_own && (at->valid == 0 || at->is_partial ||
@@ -401,10 +401,10 @@ static bool step_clear(struct ftl_mount_floor *ftl)
  */
 static void disown_failed_rows(struct ftl_mount_floor *ftl)
 {
-    uint32_t open = ftl->streams[FTL_STREAM_MOVE].superblock;
+    uint32_t open = ftl->streams[FTL_MOVED_STREAM].superblock;
 
     if (open != FTL_NOWHERE && ftl->superblocks[open].has_failed_row) {
-        ftl_stream_close(&ftl->rows_floor, FTL_STREAM_MOVE);
+        ftl_stream_close(&ftl->rows_floor, FTL_MOVED_STREAM);
     }
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         ftl->superblocks[i].is_own &= !ftl->superblocks[i].has_failed_row;

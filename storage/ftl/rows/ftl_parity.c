@@ -299,7 +299,7 @@ void ftl_parity_row_done(struct ftl_rows_floor *ftl,
 /* The rows with parity may be on flash before other rows of the stripe are. */
 bool ftl_parity_is_complete(const struct ftl_rows_floor *ftl)
 {
-    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+    for (uint32_t i = 0; i < ftl->num_streams; i++) {
         if (ftl->streams[i].rows_in_flight != 0) {
             return false;
         }

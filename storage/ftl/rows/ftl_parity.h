@@ -22,8 +22,8 @@ struct ftl_request;
 struct ftl_stream;
 
 enum {
-    /* One for the stripe of each stream, and as many again for stripes whose
-     * parity is being programmed. */
+    /* For the stripe of each stream, and for stripes whose parity is being
+     * programmed. */
     FTL_ACCUMULATORS = 4,
     FTL_RESCUES = 2, /* rows whose units are being rebuilt at the same time */
 };

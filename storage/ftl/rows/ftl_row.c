@@ -3,7 +3,7 @@
  * Rows: units from slots are put together and programmed.
  *
  * Rows of the host's stream take pages of trim state and the write buffer; rows
- * of the other stream take what garbage collection moves.
+ * of the other streams take what garbage collection moves.
  */
 #include "storage/ftl/base/ftl_phases.h"
 #include "storage/ftl/map/ftl_memory.h"
@@ -31,8 +31,8 @@ static uint8_t row_planes(const struct ftl_rows_floor *ftl, uint32_t row)
 }
 
 /* The number of the row of the stream in flight to the die of a row, or 0. */
-static uint64_t *row_die(const struct ftl_rows_floor *ftl,
-                         enum ftl_stream_id stream, uint32_t row)
+static uint64_t *row_die(const struct ftl_rows_floor *ftl, uint32_t stream,
+                         uint32_t row)
 {
     struct ftl_flash_op op;
 
@@ -70,7 +70,7 @@ static void pass_empty_rows(struct ftl_rows_floor *ftl,
  * Find the next row of a stream.
  * @return false when there is none now
  */
-static bool find_row(struct ftl_rows_floor *ftl, enum ftl_stream_id id)
+static bool find_row(struct ftl_rows_floor *ftl, uint32_t id)
 {
     struct ftl_stream *stream = &ftl->streams[id];
 
@@ -101,7 +101,7 @@ static bool is_far_ahead(const struct ftl_rows_floor *ftl)
     uint32_t dies = ftl->layout.geometry.dies;
     uint64_t oldest = ftl->next_row_number;
 
-    for (unsigned int id = 0; id < FTL_STREAMS; id++) {
+    for (uint32_t id = 0; id < ftl->num_streams; id++) {
         for (uint32_t die = 0;
              ftl->streams[id].rows_in_flight != 0 && die < dies; die++) {
             uint64_t row = ftl->streams[id].die_rows[die];
@@ -139,7 +139,7 @@ static enum ftl_cause row_cause(const struct ftl_rows_floor *ftl,
         return ftl->buffer.slots[slot].number < trims ? FTL_CAUSE_TRIM
                                                       : FTL_CAUSE_RECORD;
     }
-    return plan->stream == FTL_STREAM_HOST
+    return plan->stream == FTL_HOST_STREAM
                ? FTL_CAUSE_WRITE
                : (enum ftl_cause)ftl->collection.cause;
 }
@@ -237,7 +237,7 @@ static bool is_forced(const struct ftl_rows_floor *ftl, enum ftl_pool pool)
  * Whether a stream programs its next row without waiting for units: because
  * the row holds parity only, or because the stripe is to be completed.
  */
-static bool is_row_due(const struct ftl_rows_floor *ftl, enum ftl_stream_id id)
+static bool is_row_due(const struct ftl_rows_floor *ftl, uint32_t id)
 {
     const struct ftl_stream *stream = &ftl->streams[id];
     uint8_t planes;
@@ -262,7 +262,7 @@ static bool is_row_due(const struct ftl_rows_floor *ftl, enum ftl_stream_id id)
 }
 
 /* Program rows of a stream that do not wait for units. */
-static bool program_due_rows(struct ftl_rows_floor *ftl, enum ftl_stream_id id)
+static bool program_due_rows(struct ftl_rows_floor *ftl, uint32_t id)
 {
     const struct ftl_row_plan plan = {.stream = id};
     bool any = false;
@@ -274,26 +274,47 @@ static bool program_due_rows(struct ftl_rows_floor *ftl, enum ftl_stream_id id)
     return any;
 }
 
+/* The same for all streams of what is moved. */
+static bool program_due_moves(struct ftl_rows_floor *ftl)
+{
+    bool any = false;
+
+    for (uint32_t id = FTL_MOVED_STREAM; id < ftl->num_streams; id++) {
+        any |= program_due_rows(ftl, id);
+    }
+    return any;
+}
+
 static bool program_host_row(struct ftl_rows_floor *ftl)
 {
     struct ftl_row_plan plan = {
-        .stream = FTL_STREAM_HOST,
+        .stream = FTL_HOST_STREAM,
         .takes_pages = is_forced(ftl, FTL_POOL_TRIM),
     };
 
     if (ftl_victim_waits_for_trims(&ftl->map_floor) &&
         ftl->buffer.waiting[FTL_POOL_TRIM].count != 0 &&
         !ftl_power_is_failing(&ftl->base_floor)) {
-        return false; /* The other stream takes the pages. */
+        return false; /* The victim's stream takes the pages. */
     }
     if (plan.takes_pages) {
         /* What a page says must not depend on rows that may be torn. */
-        return ftl->streams[FTL_STREAM_HOST].rows_in_flight == 0 &&
+        return ftl->streams[FTL_HOST_STREAM].rows_in_flight == 0 &&
                program_row(ftl, &plan);
     }
     return (ftl->buffer.waiting[FTL_POOL_HOST].count >= ftl->layout.row_units ||
             is_forced(ftl, FTL_POOL_HOST)) &&
            program_row(ftl, &plan);
+}
+
+static bool program_victims_row(struct ftl_rows_floor *ftl, bool takes_pages)
+{
+    const struct ftl_row_plan plan = {
+        .stream = ftl_victim_stream(&ftl->map_floor),
+        .takes_pages = takes_pages,
+    };
+
+    return program_row(ftl, &plan);
 }
 
 /*
@@ -303,32 +324,32 @@ static bool program_host_row(struct ftl_rows_floor *ftl)
  */
 static bool program_moved_row(struct ftl_rows_floor *ftl)
 {
-    struct ftl_row_plan plan = {.stream = FTL_STREAM_MOVE};
+    uint32_t moves;
 
     (void)ftl_row_drop_moves(ftl);
     if (ftl_victim_waits_for_trims(&ftl->map_floor) &&
         ftl->buffer.waiting[FTL_POOL_TRIM].count != 0) {
-        plan.takes_pages = ftl->streams[FTL_STREAM_HOST].rows_in_flight == 0;
-        return plan.takes_pages && program_row(ftl, &plan);
+        return ftl->streams[FTL_HOST_STREAM].rows_in_flight == 0 &&
+               program_victims_row(ftl, true);
     }
-    return (ftl->buffer.waiting[FTL_POOL_MOVE].count >= ftl->layout.row_units ||
-            (ftl->buffer.waiting[FTL_POOL_MOVE].count != 0 &&
-             ftl_victim_is_at_end(&ftl->map_floor))) &&
-           program_row(ftl, &plan);
+    moves = ftl->buffer.waiting[FTL_POOL_MOVE].count;
+    return (moves >= ftl->layout.row_units ||
+            (moves != 0 && ftl_victim_is_at_end(&ftl->map_floor))) &&
+           program_victims_row(ftl, false);
 }
 
 bool ftl_row_save(struct ftl_rows_floor *ftl)
 {
     bool any = ftl_stream_close_ended(ftl);
 
-    any |= program_due_rows(ftl, FTL_STREAM_MOVE);
+    any |= program_due_moves(ftl);
     do {
-        any |= program_due_rows(ftl, FTL_STREAM_HOST);
+        any |= program_due_rows(ftl, FTL_HOST_STREAM);
     } while (program_host_row(ftl) && (any = true));
     return any;
 }
 
-bool ftl_row_mark(struct ftl_rows_floor *ftl, enum ftl_stream_id stream)
+bool ftl_row_mark(struct ftl_rows_floor *ftl, uint32_t stream)
 {
     const struct ftl_row_plan plan = {.stream = stream, .is_marker = true};
 
@@ -343,10 +364,10 @@ bool ftl_row_step(struct ftl_rows_floor *ftl)
 
     any |= ftl_stream_close_ended(ftl);
     do {
-        any |= program_due_rows(ftl, FTL_STREAM_MOVE);
+        any |= program_due_moves(ftl);
     } while (program_moved_row(ftl) && (any = true));
     do {
-        any |= program_due_rows(ftl, FTL_STREAM_HOST);
+        any |= program_due_rows(ftl, FTL_HOST_STREAM);
     } while (program_host_row(ftl) && (any = true));
     return any;
 }
@@ -379,7 +400,7 @@ static void end_slots(struct ftl_rows_floor *ftl,
 {
     uint32_t first = request->row * ftl->layout.row_units;
     bool is_usual =
-        status == FTL_FLASH_OK && request->stream == FTL_STREAM_HOST;
+        status == FTL_FLASH_OK && request->stream == FTL_HOST_STREAM;
     uint32_t left = request->flash.num_units;
 
     while ((left = is_usual
@@ -404,7 +425,7 @@ bool ftl_row_done(struct ftl_rows_floor *ftl, struct ftl_request *request,
 {
     ftl->streams[request->stream].rows_in_flight--;
     ftl->superblocks[request->flash.block].rows_in_flight--;
-    *row_die(ftl, (enum ftl_stream_id)request->stream, request->row) = 0;
+    *row_die(ftl, request->stream, request->row) = 0;
     /* A word of it was lost after the row had been passed on, and has been
      * cleared since, so what was programmed looks good but is not. */
     if (status == FTL_FLASH_OK && request->lost_units != 0) {

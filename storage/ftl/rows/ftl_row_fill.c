@@ -77,7 +77,7 @@ static uint16_t take_for_row(struct ftl_rows_floor *ftl,
         index = take_waiting(ftl, FTL_POOL_TRIM);
     }
     if (index == FTL_LIST_END) {
-        index = plan->stream == FTL_STREAM_HOST
+        index = plan->stream == FTL_HOST_STREAM
                     ? take_waiting(ftl, FTL_POOL_HOST)
                     : take_moved(ftl);
     }
@@ -174,7 +174,7 @@ static uint32_t take_slots(struct ftl_rows_floor *ftl,
     unsigned int planes = request->flash.planes & ~request->parity_planes;
     uint32_t plane_units = ftl->layout.row_units / ftl->layout.geometry.planes;
 
-    if (plan->stream != FTL_STREAM_HOST || plan->takes_pages ||
+    if (plan->stream != FTL_HOST_STREAM || plan->takes_pages ||
         plan->is_marker) {
         return 0;
     }

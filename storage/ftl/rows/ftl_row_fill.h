@@ -7,7 +7,7 @@
 
 /* Which slots a row takes. */
 struct ftl_row_plan {
-    enum ftl_stream_id stream;
+    uint32_t stream;
     bool takes_pages;
     bool is_marker; /* the row takes no slots: it is padding with a marker */
 };

@@ -3,7 +3,7 @@
 #include "storage/ftl/rows/rows.h"
 #include "storage/ftl/space/space.h"
 
-void ftl_stream_close(struct ftl_rows_floor *ftl, enum ftl_stream_id stream)
+void ftl_stream_close(struct ftl_rows_floor *ftl, uint32_t stream)
 {
     struct ftl_stream *open = &ftl->streams[stream];
 
@@ -19,12 +19,12 @@ bool ftl_stream_close_ended(struct ftl_rows_floor *ftl)
 {
     bool any = false;
 
-    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+    for (uint32_t i = 0; i < ftl->num_streams; i++) {
         const struct ftl_stream *stream = &ftl->streams[i];
 
         if (stream->superblock != FTL_NOWHERE && stream->is_ending &&
             stream->next_row == ftl->layout.superblock_rows) {
-            ftl_stream_close(ftl, (enum ftl_stream_id)i);
+            ftl_stream_close(ftl, i);
             any = true;
         }
     }

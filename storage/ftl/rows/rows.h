@@ -11,17 +11,16 @@ bool ftl_row_done(struct ftl_rows_floor *ftl, struct ftl_request *request,
                   enum ftl_flash_status status);
 
 /** While the power fails, in place of ftl_row_step(): program rows of the
- * host's stream, and those that the other one needs to complete its stripe.
+ * host's stream, and those that the others need to complete their stripes.
  * @return whether anything was done */
 bool ftl_row_save(struct ftl_rows_floor *ftl);
 /** Program a marker as the next row of a stream.  ftl_marker_done() is called
  * when it has ended. @return false when no request or no row is free */
-MUST_USE bool ftl_row_mark(struct ftl_rows_floor *ftl,
-                           enum ftl_stream_id stream);
+MUST_USE bool ftl_row_mark(struct ftl_rows_floor *ftl, uint32_t stream);
 
 /* ---- ftl_stream.c */
 /** A stream's superblock takes no more rows. */
-void ftl_stream_close(struct ftl_rows_floor *ftl, enum ftl_stream_id stream);
+void ftl_stream_close(struct ftl_rows_floor *ftl, uint32_t stream);
 /** Close superblocks that take no more rows. @return whether there were any */
 bool ftl_stream_close_ended(struct ftl_rows_floor *ftl);
 

@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Streams of rows: each has an open superblock. */
+/*
+ * Streams of rows: each has an open superblock.  They are numbered, 0 to
+ * ftl.num_streams - 1; a policy (ftl_policies.h) says how many there are, and
+ * which one takes what is moved.
+ */
 #ifndef ESSD_FTL_STREAM_H
 #define ESSD_FTL_STREAM_H
 
 #include "lib/util.h"
+#include "storage/ftl/base/ftl_policies.h"
 
 struct ftl_accumulator;
 
-enum ftl_stream_id { FTL_STREAM_HOST, FTL_STREAM_MOVE, FTL_STREAMS };
+enum {
+    /* What hosts write, and pages. */
+    FTL_HOST_STREAM = 0,
+    /* The first stream of what is moved.  A mount knows only this one. */
+    FTL_MOVED_STREAM = 1,
+    FTL_STREAMS_MAX = FTL_MOVED_STREAM + FTL_MOVED_STREAMS_MAX,
+};
 
 struct ftl_stream {
     uint32_t superblock; /* or FTL_NOWHERE */

@@ -22,9 +22,9 @@ static void trace_superblock(const struct ftl_space_floor *ftl,
                              uint32_t superblock)
 {
     const struct ftl_superblock *at = &ftl->superblocks[superblock];
-    uint32_t stream = FTL_STREAMS;
+    uint32_t stream = ftl->num_streams; /* none */
 
-    for (uint32_t i = 0; i < FTL_STREAMS; i++) {
+    for (uint32_t i = 0; i < ftl->num_streams; i++) {
         if (ftl->streams[i].superblock == superblock) {
             stream = i;
         }
@@ -80,7 +80,7 @@ bool ftl_superblock_is_good(const struct ftl_space_floor *ftl,
 
 uint32_t ftl_superblock_take(struct ftl_space_floor *ftl)
 {
-    uint32_t superblock = ftl_wear_find_free(ftl, FTL_STREAM_HOST);
+    uint32_t superblock = ftl_wear_find_free(ftl, true);
 
     ASSERT(superblock != FTL_NOWHERE);
     ftl_superblock_enter(ftl, superblock, FTL_SUPERBLOCK_META);
@@ -91,12 +91,12 @@ uint32_t ftl_superblock_take(struct ftl_space_floor *ftl)
 
 /* Free superblocks that a stream leaves to others. */
 static uint32_t superblocks_left_free(const struct ftl_space_floor *ftl,
-                                      enum ftl_stream_id stream, bool is_urgent)
+                                      uint32_t stream, bool is_urgent)
 {
     if (ftl->state == FTL_MOUNTING) {
         return 0;
     }
-    if (stream == FTL_STREAM_MOVE) {
+    if (stream != FTL_HOST_STREAM) {
         return FTL_MOVE_LEAVES_FREE;
     }
     if (ftl->is_read_only || ftl_power_is_failing(&ftl->base_floor)) {
@@ -106,7 +106,7 @@ static uint32_t superblocks_left_free(const struct ftl_space_floor *ftl,
                                        : (uint32_t)FTL_HOST_LEAVES_FREE);
 }
 
-bool ftl_superblock_open(struct ftl_space_floor *ftl, enum ftl_stream_id stream,
+bool ftl_superblock_open(struct ftl_space_floor *ftl, uint32_t stream,
                          bool is_urgent)
 {
     struct ftl_stream *open = &ftl->streams[stream];
@@ -116,7 +116,7 @@ bool ftl_superblock_open(struct ftl_space_floor *ftl, enum ftl_stream_id stream,
         superblocks_left_free(ftl, stream, is_urgent)) {
         return false;
     }
-    open->superblock = ftl_wear_find_free(ftl, stream);
+    open->superblock = ftl_wear_find_free(ftl, stream == FTL_HOST_STREAM);
     if (open->superblock == FTL_NOWHERE) {
         return false;
     }
@@ -138,7 +138,7 @@ bool ftl_superblock_open(struct ftl_space_floor *ftl, enum ftl_stream_id stream,
 
 void ftl_superblock_end(struct ftl_space_floor *ftl, uint32_t superblock)
 {
-    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+    for (uint32_t i = 0; i < ftl->num_streams; i++) {
         struct ftl_stream *stream = &ftl->streams[i];
 
         if (stream->superblock == superblock) {
@@ -170,7 +170,7 @@ void ftl_superblock_note_row(struct ftl_space_floor *ftl,
 
 void ftl_superblock_end_all(struct ftl_space_floor *ftl)
 {
-    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+    for (uint32_t i = 0; i < ftl->num_streams; i++) {
         if (ftl->streams[i].superblock != FTL_NOWHERE) {
             ftl_superblock_end(ftl, ftl->streams[i].superblock);
         }

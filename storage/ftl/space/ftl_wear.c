@@ -79,30 +79,27 @@ bool ftl_wear_is_reused(const struct ftl_space_floor *ftl, uint32_t superblock)
     return ftl->wear[superblock] < reuse_limit(ftl);
 }
 
-/* Whether a stream takes one free superblock rather than another one. */
-static bool is_better(const struct ftl_space_floor *ftl,
-                      enum ftl_stream_id stream, uint32_t one, uint32_t other)
+/* Whether one free superblock is taken rather than another one. */
+static bool is_better(const struct ftl_space_floor *ftl, bool is_host,
+                      uint32_t one, uint32_t other)
 {
     bool is_reused = ftl->superblocks[one].is_reused;
 
-    if (stream == FTL_STREAM_HOST &&
-        is_reused != ftl->superblocks[other].is_reused) {
+    if (is_host && is_reused != ftl->superblocks[other].is_reused) {
         return is_reused;
     }
     return ftl->wear[one] > ftl->wear[other];
 }
 
-uint32_t ftl_wear_find_free(const struct ftl_space_floor *ftl,
-                            enum ftl_stream_id stream)
+uint32_t ftl_wear_find_free(const struct ftl_space_floor *ftl, bool is_host)
 {
-    uint32_t limit =
-        stream == FTL_STREAM_HOST ? reuse_limit(ftl) : (uint32_t)UINT32_MAX;
+    uint32_t limit = is_host ? reuse_limit(ftl) : (uint32_t)UINT32_MAX;
     uint32_t best = FTL_NOWHERE;
 
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         if (ftl->superblocks[i].state == FTL_SUPERBLOCK_FREE &&
             ftl->wear[i] <= limit &&
-            (best == FTL_NOWHERE || is_better(ftl, stream, i, best))) {
+            (best == FTL_NOWHERE || is_better(ftl, is_host, i, best))) {
             best = i;
         }
     }

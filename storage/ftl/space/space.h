@@ -11,8 +11,8 @@
  * @param is_urgent  a slot waits whose row may have failed
  * @return false when none is free for this stream
  */
-MUST_USE bool ftl_superblock_open(struct ftl_space_floor *ftl,
-                                  enum ftl_stream_id stream, bool is_urgent);
+MUST_USE bool ftl_superblock_open(struct ftl_space_floor *ftl, uint32_t stream,
+                                  bool is_urgent);
 /** Take a free superblock, of which there must be one, for a checkpoint. */
 uint32_t ftl_superblock_take(struct ftl_space_floor *ftl);
 /** Let a superblock, if it is open, take no more than its stripe needs. */
@@ -67,9 +67,11 @@ void ftl_due_has_moved(struct ftl_space_floor *ftl, uint32_t superblock);
 /* ---- ftl_wear.c: erase counts */
 /** A superblock has been erased. */
 void ftl_wear_note_erasure(struct ftl_space_floor *ftl, uint32_t superblock);
-/** @return the free superblock that a stream is to take, or FTL_NOWHERE */
-uint32_t ftl_wear_find_free(const struct ftl_space_floor *ftl,
-                            enum ftl_stream_id stream);
+/**
+ * @param is_host  it is for what hosts write, or for as short a time
+ * @return the free superblock to be taken, or FTL_NOWHERE
+ */
+uint32_t ftl_wear_find_free(const struct ftl_space_floor *ftl, bool is_host);
 /* Whether the host's stream would take a superblock, after one more erasure,
  * before those that were erased the fewest times. */
 bool ftl_wear_is_reused(const struct ftl_space_floor *ftl, uint32_t superblock);

@@ -15,6 +15,7 @@ struct ftl_space_floor {
         struct ftl_ops_floor;
     };
     const struct ftl_levelling_policy *levelling;
+    const struct ftl_stream_policy *streaming;
     bool is_read_only;     /* writes and trims are refused */
     bool is_read_only_now; /* only until the next start */
     uint64_t accepted;     /* number of writes and trims that were accepted */
@@ -36,7 +37,8 @@ struct ftl_space_floor {
     uint32_t num_opened;   /* since the last checkpoint */
     uint32_t *wear;        /* of each superblock: erasures, ever */
     uint32_t wear_changes; /* since all were written */
-    struct ftl_stream streams[FTL_STREAMS];
+    uint32_t num_streams;
+    struct ftl_stream streams[FTL_STREAMS_MAX];
     uint64_t next_row_number;
     struct ftl_mount mount;
 };

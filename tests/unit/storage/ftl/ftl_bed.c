@@ -821,6 +821,7 @@ void bed_start_mount(struct bed *bed)
         .scrub_us = bed->config.scrub_us,
         .victims = bed->config.is_greedy ? "greedy" : NULL,
         .levelling = bed->config.levelling,
+        .streams = bed->config.streams,
         .erases_early = bed->config.erases_early,
         .trace = bed->trace,
     };

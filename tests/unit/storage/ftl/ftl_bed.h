@@ -53,6 +53,7 @@ struct bed_config {
     uint64_t scrub_us;        /* 0: nothing is scrubbed */
     bool is_greedy;           /* the policy "greedy" chooses victims */
     const char *levelling;    /* see struct ftl_config */
+    const char *streams;      /* the same */
     bool erases_early;        /* the same */
     bool torn_units_vary;     /* each read of one may succeed or fail */
     bool is_untimed; /* an erasure is complete when it is begun, plane by plane,

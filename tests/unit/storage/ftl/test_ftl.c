@@ -1135,6 +1135,11 @@ static void test_a_policy_that_does_not_exist_is_refused(void **state)
     config.victims = NULL;
     config.levelling = "always";
     assert_true(ftl_bytes(&config) == 0);
+    config.levelling = NULL;
+    config.streams = "by-cause";
+    assert_true(ftl_bytes(&config) != 0);
+    config.streams = "by-day";
+    assert_true(ftl_bytes(&config) == 0);
     bed_free(bed);
 }
 

@@ -99,3 +99,47 @@ static void test_collection_by_age_costs_less_if_few_units_are_hot(void **state)
         assert_true(is_percent_of(by_age, greedy, 0, 95));
     }
 }
+
+/* A policy that chose a stream that does not exist would spoil memory. */
+static void test_every_policy_of_streams_chooses_one_that_exists(void **state)
+{
+    const struct ftl_stream_policy *policy;
+
+    (void)state;
+    for (unsigned int row = 0; (policy = ftl_stream_policy(row)) != NULL;
+         row++) {
+        uint8_t most = 0;
+
+        assert_ptr_equal(ftl_find_stream_policy(policy->name), policy);
+        for (int cause = 0; cause < FTL_CAUSES; cause++) {
+            most = MAX(most, policy->choose((enum ftl_cause)cause));
+        }
+        /* A stream that is never chosen would be of no use. */
+        assert_int_equal(most, policy->moved - 1);
+        assert_in_range(policy->moved, 1, FTL_MOVED_STREAMS_MAX);
+    }
+}
+
+/* The units that wear levelling moves stay valid for long. */
+static void test_another_stream_does_not_cost_more(void **state)
+{
+    struct collect_setup setup = {
+        .workload = {"95% to 5%", 5, 95},
+        .percent = 20,
+        .blocks = 80,
+        .writes = 6,
+        .wear_spread = 4,
+        .streams = "by-source",
+    };
+    struct collect_result one, two;
+
+    (void)state;
+    assert_true(collect_measure(&setup, &one));
+    setup.streams = "by-cause";
+    assert_true(collect_measure(&setup, &two));
+    print_message("by source: cost %.3f; by cause: cost %.3f\n", one.cost,
+                  two.cost);
+    assert_true(two.cost != one.cost);
+    assert_true(is_percent_of(two.cost, one.cost, 80, 102));
+    assert_in_range(two.most - two.least, 0, setup.wear_spread + 4);
+}

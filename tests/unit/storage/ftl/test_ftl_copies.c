@@ -194,7 +194,7 @@ static void check_failures(struct bed *bed)
         failures->accepted = ftl->accepted;
     }
     failures->late += failures->accepted != 0 &&
-                      ftl->streams[FTL_STREAM_HOST].superblock == FTL_NOWHERE &&
+                      ftl->streams[FTL_HOST_STREAM].superblock == FTL_NOWHERE &&
                       ftl->free_superblocks > FTL_URGENT_LEAVES_FREE &&
                       does_wait(ftl, failures->accepted);
 }
@@ -203,7 +203,7 @@ static void check_failures(struct bed *bed)
  * superblock may take its place. */
 static bool is_space_short(const struct ftl *ftl)
 {
-    const struct ftl_stream *stream = &ftl->streams[FTL_STREAM_HOST];
+    const struct ftl_stream *stream = &ftl->streams[FTL_HOST_STREAM];
 
     return ftl->free_superblocks <= FTL_HOST_LEAVES_FREE &&
            stream->superblock != FTL_NOWHERE &&
@@ -223,7 +223,7 @@ static void overwrite_and_fail(struct bed *bed, uint64_t random)
         if (is_space_short(bed->ftl) &&
             ftl_counters(bed->ftl)->program_errors < 8) {
             failure.block =
-                (int32_t)bed->ftl->streams[FTL_STREAM_HOST].superblock;
+                (int32_t)bed->ftl->streams[FTL_HOST_STREAM].superblock;
             nand_array_clear_injections(bed->array);
             inject_fault(bed, &failure);
         }

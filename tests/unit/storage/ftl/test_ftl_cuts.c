@@ -196,6 +196,7 @@ static struct shape draw_shape(uint64_t number)
         shape.erase_failures = 10 + draw_number(&random, 60);
     }
     shape.has_resets = draw_number(&random, 2) == 0;
+    config->streams = number % 4 == 3 ? "by-cause" : NULL;
     return shape;
 }
 
@@ -204,11 +205,12 @@ static void print_shape(const struct shape *shape)
     const struct bed_config *c = &shape->config;
 
     print_message("shape %lu: %s, %u channels, %u dies, %u blocks, %u "
-                  "wordlines, %u units%s\n  repeat it with FTL_FIRST=%lu "
+                  "wordlines, %u units%s%s\n  repeat it with FTL_FIRST=%lu "
                   "FTL_CUTS=1\n",
                   (unsigned long)c->seed, c->profile, c->geometry.channels,
                   c->geometry.dies, c->geometry.blocks, c->geometry.wordlines,
                   c->logical_units, shape->has_capacitors ? ", capacitors" : "",
+                  c->streams != NULL ? ", streams by cause" : "",
                   (unsigned long)c->seed);
     (void)fflush(stdout);
 }

@@ -766,7 +766,7 @@ static struct bed *new_with_old_trims(uint32_t *page)
     config.checkpoint_superblocks = 0;
     bed = bed_new(&config);
     layout = &bed->ftl->layout;
-    stream = &bed->ftl->streams[FTL_STREAM_HOST];
+    stream = &bed->ftl->streams[FTL_HOST_STREAM];
     fill_medium(bed);
     do {
         write_eight(bed, 100);

@@ -134,7 +134,7 @@ static void test_a_full_read_only_medium_with_a_dead_die_can_be_flushed(
     config.checkpoint_superblocks = 0;
     bed = bed_new(&config);
     fill_medium(bed);
-    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+    for (unsigned int i = 0; i < bed->ftl->num_streams; i++) {
         if (bed->ftl->streams[i].superblock != FTL_NOWHERE) {
             ftl_superblock_end(&bed->ftl->space_floor,
                                bed->ftl->streams[i].superblock);

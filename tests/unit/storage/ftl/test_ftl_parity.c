@@ -483,9 +483,9 @@ static void test_a_mount_rebuilds_nothing_from_a_sum_with_lost_words(
         do {
             bed_write(bed, (uint64_t)unit++ * BED_SECTORS, 4 * BED_SECTORS);
             bed_flush(bed);
-        } while (bed->ftl->streams[FTL_STREAM_HOST].accumulator == NULL);
-        lose_words_of_sum(bed, bed->ftl->streams[FTL_STREAM_HOST].accumulator);
-        while (bed->ftl->streams[FTL_STREAM_HOST].accumulator != NULL) {
+        } while (bed->ftl->streams[FTL_HOST_STREAM].accumulator == NULL);
+        lose_words_of_sum(bed, bed->ftl->streams[FTL_HOST_STREAM].accumulator);
+        while (bed->ftl->streams[FTL_HOST_STREAM].accumulator != NULL) {
             bed_write(bed, (uint64_t)unit * BED_SECTORS, 4 * BED_SECTORS);
             unit += 4;
             bed_flush(bed);
@@ -581,9 +581,9 @@ static void test_a_start_moves_what_lost_its_parity_before_an_orderly_stop(
         do {
             bed_write(bed, (uint64_t)unit++ * BED_SECTORS, 4 * BED_SECTORS);
             bed_flush(bed);
-        } while (bed->ftl->streams[FTL_STREAM_HOST].accumulator == NULL);
-        superblock = bed->ftl->streams[FTL_STREAM_HOST].superblock;
-        lose_words_of_sum(bed, bed->ftl->streams[FTL_STREAM_HOST].accumulator);
+        } while (bed->ftl->streams[FTL_HOST_STREAM].accumulator == NULL);
+        superblock = bed->ftl->streams[FTL_HOST_STREAM].superblock;
+        lose_words_of_sum(bed, bed->ftl->streams[FTL_HOST_STREAM].accumulator);
         bed_stop(bed);
         assert_true(bed->ftl->superblocks[superblock].moves_soon);
         bed_mount(bed);

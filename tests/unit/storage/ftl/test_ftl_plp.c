@@ -699,7 +699,7 @@ static bool is_without_space(const struct bed *bed)
     const struct ftl *ftl = bed->ftl;
 
     return ftl->free_superblocks <= FTL_HOST_LEAVES_FREE &&
-           ftl->streams[FTL_STREAM_HOST].superblock == FTL_NOWHERE &&
+           ftl->streams[FTL_HOST_STREAM].superblock == FTL_NOWHERE &&
            ftl->buffer.waiting[FTL_POOL_HOST].count >= ftl->layout.row_units;
 }
 
@@ -820,8 +820,8 @@ static void use_all_space(struct bed *bed)
     bool is_read_only = bed->ftl->is_read_only;
 
     bed->ftl->is_read_only = true;
-    for (unsigned int i = FTL_STREAMS; i-- > 0;) {
-        while (ftl_row_mark(&bed->ftl->rows_floor, (enum ftl_stream_id)i)) {
+    for (unsigned int i = bed->ftl->num_streams; i-- > 0;) {
+        while (ftl_row_mark(&bed->ftl->rows_floor, i)) {
             bed->ftl->has_work = true;
             bed_settle(bed);
         }

@@ -118,7 +118,7 @@ static void leave_free(struct bed *bed, uint32_t left)
         uint8_t *bad = &ftl->bad_planes[i * few_units.geometry.dies];
         bool is_free = ftl->superblocks[i].state == FTL_SUPERBLOCK_FREE;
 
-        if (i == ftl->streams[FTL_STREAM_HOST].superblock ||
+        if (i == ftl->streams[FTL_HOST_STREAM].superblock ||
             i == ftl->checkpoint.superblock) {
             continue;
         }
@@ -148,7 +148,7 @@ static struct bed *new_without_space(uint16_t checkpoints, uint32_t left)
 
     config.checkpoint_superblocks = checkpoints;
     bed = bed_new(&config);
-    stream = &bed->ftl->streams[FTL_STREAM_HOST];
+    stream = &bed->ftl->streams[FTL_HOST_STREAM];
     for (uint32_t i = 0;
          i < 60 || stream->superblock == FTL_NOWHERE || stream->next_row != 1 ||
          (checkpoints != 0 && bed->ftl->checkpoint.superblock == FTL_NOWHERE);

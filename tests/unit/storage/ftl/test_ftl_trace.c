@@ -253,7 +253,7 @@ static void test_a_full_row_is_programmed_for_no_command(void **state)
     assert_int_equal(count_ops(record, FTL_FLASH_PROGRAM, FTL_CAUSE_WRITE), 4);
     while ((row = next_event(record, TRACE_FTL_ROW, &at)) != NULL) {
         assert_int_equal(row->request, TRACE_NO_REQUEST);
-        assert_int_equal(row->arg[2], FTL_STREAM_HOST);
+        assert_int_equal(row->arg[2], FTL_HOST_STREAM);
         assert_int_equal(row->arg[3], FTL_CAUSE_WRITE);
         assert_int_equal(row->arg[4], 4); /* units */
         rows++;
@@ -432,6 +432,77 @@ static void test_levelling_is_the_cause_of_what_it_moves(void **state)
     }
     bed_settle(record->bed);
     check_moves(record, FTL_CAUSE_LEVEL);
+    free_record(record);
+}
+
+/* Count the rows of a stream that were programmed, and check that all of them
+ * have one of two causes. */
+static uint32_t check_stream(const struct record *record, uint32_t stream,
+                             enum ftl_cause cause, enum ftl_cause other)
+{
+    const struct trace_record *row;
+    uint32_t at = 0, count = 0;
+
+    while ((row = next_event(record, TRACE_FTL_ROW, &at)) != NULL) {
+        if (row->arg[2] == stream) {
+            assert_true(row->arg[3] == cause || row->arg[3] == other);
+            count++;
+        }
+    }
+    return count;
+}
+
+static struct record *run_levelling(const char *streams)
+{
+    struct bed_config config = plain;
+    struct record *record;
+
+    config.logical_units = 430;
+    config.wear_spread = 4;
+    config.streams = streams;
+    record = new_record(&config);
+    fill_medium(record->bed);
+    forget_record(record);
+    for (unsigned int i = 0; i < 3000; i++) {
+        write_unit(record->bed, i * 7 % (i % 4 == 0 ? 300 : 20));
+        if (i % 100 == 0) {
+            bed_flush(record->bed);
+        }
+    }
+    bed_flush(record->bed);
+    bed_settle(record->bed);
+    return record;
+}
+
+static void test_streams_by_cause_keep_levelling_and_collection_apart(
+    void **state)
+{
+    struct record *record = run_levelling("by-cause");
+    uint32_t hosts, collected, levelled;
+
+    (void)state;
+    hosts = check_stream(record, 0, FTL_CAUSE_WRITE, FTL_CAUSE_RECORD);
+    collected = check_stream(record, 1, FTL_CAUSE_COLLECT, FTL_CAUSE_COLLECT);
+    levelled = check_stream(record, 2, FTL_CAUSE_LEVEL, FTL_CAUSE_LEVEL);
+    print_message("rows of hosts %u, collected %u, levelled %u\n", hosts,
+                  collected, levelled);
+    assert_true(hosts > 300 && collected > 2 && levelled > 10);
+    bed_check(record->bed);
+    bed_mount(record->bed);
+    bed_check(record->bed);
+    free_record(record);
+}
+
+static void test_streams_by_source_are_two(void **state)
+{
+    struct record *record = run_levelling("by-source");
+
+    (void)state;
+    assert_int_equal(record->bed->ftl->num_streams, 2);
+    assert_true(check_stream(record, 0, FTL_CAUSE_WRITE, FTL_CAUSE_RECORD) >
+                300);
+    assert_true(check_stream(record, 1, FTL_CAUSE_COLLECT, FTL_CAUSE_LEVEL) >
+                20);
     free_record(record);
 }
 

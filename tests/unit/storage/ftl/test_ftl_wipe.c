@@ -339,7 +339,7 @@ static struct bed *new_with_page_in_first_superblock(void)
         bed_write(bed, random_next(&random) % bed->units * BED_SECTORS,
                   BED_SECTORS);
         bed_flush(bed);
-        if (bed->ftl->streams[FTL_STREAM_HOST].superblock == 0) {
+        if (bed->ftl->streams[FTL_HOST_STREAM].superblock == 0) {
             fail_operations(bed, NAND_OP_PROGRAM, 1, 0);
             bed_write(bed, 0, BED_SECTORS);
             bed_flush(bed);
