@@ -4,9 +4,10 @@
 A folder describes such a guest: `packages.txt` and `modules.txt` list what it has
 beside the default guest's packages and modules, `skip.txt` replaces guest/skip.txt, and
 the files in `rootfs` are laid over the root file system.  `sources.txt` lists modules that
-Debian's kernel does not have (guest_modules.py).  All but `packages.txt` may be missing.  A
-host of a topology names the folder (docs/topologies.md).  The kernel's configuration is in
-/boot, where test suites look up what the kernel can do.
+Debian's kernel does not have (guest_modules.py), and `kernel.txt` describes another kernel
+(guest_kernel.py).  All but `packages.txt` may be missing.  A host of a topology names the
+folder (docs/topologies.md).  The kernel's configuration is in /boot, where test suites look
+up what the kernel can do.
 
 Each variant is a guest of its own in the cache, with its own kernel, keys and root.
 """
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from ..base import paths
 from ..base.errors import EssdError
-from . import guest_build, guest_modules
+from . import guest_build, guest_kernel, guest_modules
 from .fw_build import BuildError, Progress
 from .guest_build import Apt, Guest, Modules
 
@@ -51,6 +52,8 @@ def key(folder: Path) -> str:
     total.update(Path(__file__).read_bytes())
     if (folder / guest_modules.SOURCES).exists():
         total.update(Path(guest_modules.__file__).read_bytes())
+    if (folder / guest_kernel.LIST).exists():
+        total.update(Path(guest_kernel.__file__).read_bytes())
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         total.update(path.relative_to(folder).as_posix().encode() + b"\0")
         total.update(path.read_bytes() + b"\0")
@@ -85,11 +88,34 @@ def check_packages(folder: Path) -> None:
             apt.resolve(packages(folder), [])
         except BuildError as error:
             raise EssdError(f"{folder / PACKAGES}: {error}") from None
+    fetch_kernel(folder, log)
+
+
+def kernel_of(folder: Path) -> guest_kernel.Kernel | None:
+    """The kernel that the guest has instead of the default one."""
+    kernel = guest_kernel.read(read_list(folder / guest_kernel.LIST))
+    if kernel is not None and (folder / guest_modules.SOURCES).exists():
+        raise BuildError(f"{folder} has both {guest_kernel.LIST} and {guest_modules.SOURCES}, "
+                         "whose modules are for Debian 13's kernel only")
+    return kernel
+
+
+def fetch_kernel(folder: Path, log: Path) -> list[Path]:
+    """The archives of this kernel; none if the guest has the default one."""
+    kernel = kernel_of(folder)
+    if kernel is None:
+        return []
+    return guest_kernel.fetch(kernel, cache_folder() / f"apt-{kernel.suite}",
+                              paths.cache() / "debs", log)
 
 
 def packages(folder: Path) -> list[str]:
-    """The packages of the guest without those that they depend on."""
-    return guest_build.read_list(PACKAGES) + read_list(folder / PACKAGES)
+    """The packages of the guest without those that they depend on, and without a kernel
+    that `kernel.txt` describes."""
+    default = guest_build.read_list(PACKAGES)
+    if kernel_of(folder) is not None:
+        default.remove(guest_kernel.DEFAULT)
+    return default + read_list(folder / PACKAGES)
 
 
 def package_lists(log: Path) -> Apt:
@@ -160,12 +186,14 @@ def fill_root(folder: Path, root: Path, log: Path,
             else guest_build.read_list("skip.txt"))
     versions = apt.resolve(packages(folder), skip)
     progress(f"fetching {len(versions)} packages")
-    archives = apt.fetch(versions)
+    archives = apt.fetch(versions) + fetch_kernel(folder, log)
     progress("unpacking the packages")
     guest_build.unpack(archives, root, log)
+    guest_kernel.move_to_boot(root)
     progress("compiling Python modules")
     compile_python(root, log)
-    return versions
+    kernel = kernel_of(folder)
+    return versions | (kernel.versions if kernel is not None else {})
 
 
 def add_modules(folder: Path, versions: dict[str, str], work: Path, root: Path, log: Path,
@@ -191,8 +219,11 @@ def prepare_kernel(folder: Path, work: Path, root: Path, log: Path,
     progress("preparing the kernel and its modules")
     kernel, = (root / "boot").glob("vmlinuz-*")
     guest_build.kernel_elf(kernel.read_bytes(), work / "vmlinux", log)
+    instead = kernel_of(folder)
+    without = instead.without if instead is not None else frozenset()
     lines = [line.split() for line in
              guest_build.read_list("modules.txt") + read_list(folder / "modules.txt")]
+    lines = [words for words in lines if words[0] not in without]
     modules = Modules(root, log)
     built = [path.stem for path in (modules.folder / "updates").glob("*.ko")]
     modules.prune([words[0] for words in lines] + built)
