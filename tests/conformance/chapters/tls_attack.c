@@ -93,25 +93,63 @@ static void update_with_digests(struct conf *conf)
     }
 }
 
+static const uint8_t wrong_request[IC_LEN] = {0, 0, 127, 0, 128};
+
+/* The drive says what is wrong, and sends its FIN. */
+static void make_close(struct tls_peer *peer)
+{
+    tls_peer_send(peer, wrong_request, IC_LEN);
+    (void)tls_peer_take(peer, 24);
+    await_silence(peer);
+    conf_check(peer->conf, peer->stream->is_finished,
+               "the drive does not close");
+}
+
+static void check_closes(struct tls_peer *peer)
+{
+    await_silence(peer);
+    conf_check(peer->conf, !peer->stream->is_reset, "the drive sends a RST");
+    tls_peer_refused(peer, 0);
+    await_silence(peer);
+    conf_check(peer->conf, !peer->stream->is_reset, "the drive sends a RST");
+}
+
 /* The drive has said what is wrong, and sent its FIN: a KeyUpdate that was
  * under way is no reason for a RST, which could destroy what it has said. */
 static void update_while_closing(struct conf *conf)
 {
     struct tls_peer *peer = tls_begin_open(conf);
-    static const uint8_t wrong[IC_LEN] = {0, 0, 127, 0, 128};
 
-    tls_peer_send(peer, wrong, sizeof(wrong));
-    (void)tls_peer_take(peer, 24);
-    await_silence(peer);
-    conf_check(conf, peer->stream->is_finished, "the drive does not close");
+    make_close(peer);
     send_update(peer, 1);
-    send_record(peer, TLS_PEER_DATA, wrong, sizeof(wrong));
-    await_silence(peer);
-    conf_check(conf, !peer->stream->is_reset, "the drive sends a RST");
-    tls_peer_refused(peer, 0);
-    await_silence(peer);
-    conf_check(conf, !peer->stream->is_reset, "the drive sends a RST");
+    send_record(peer, TLS_PEER_DATA, wrong_request, IC_LEN);
+    check_closes(peer);
     tls_expect_alive(conf, OTHER);
+}
+
+/* Nor is a record that would not be allowed at another time. */
+static void wrong_while_closing(struct conf *conf)
+{
+    uint8_t *record = conf_alloc(conf, TLS_PEER_RECORD);
+    struct tls_peer *peer = tls_begin_open(conf);
+    size_t len;
+
+    make_close(peer);
+    len = tls_peer_seal(peer, TLS_PEER_DATA, "\1", 1, record);
+    record[len - 1] ^= 1;
+    stream_send(peer->stream, record, len, 0);
+    check_closes(peer);
+    peer = tls_connect(conf, 1);
+    tls_peer_shake(peer);
+    make_close(peer);
+    send_update(peer, 2);
+    check_closes(peer);
+    peer = tls_connect(conf, 2);
+    tls_peer_shake(peer);
+    make_close(peer);
+    send_record(peer, TLS_PEER_ALERT, NULL, 0);
+    check_closes(peer);
+    tls_expect_alive(conf, 6);
 }
 
 /* The host acknowledges nothing meanwhile. */
@@ -281,6 +319,10 @@ static const struct conf_test tests[] = {
              "let a host read why the drive closes, although its KeyUpdate "
              "was under way",
              update_while_closing),
+    TLS_TEST("attack.wrong-closing", "RFC 8446 5.2, 6.1",
+             "let a host read why the drive closes, although a wrong record "
+             "was under way",
+             wrong_while_closing),
     TLS_TEST("attack.update-flood", "RFC 8446 4.6.3",
              "answer KeyUpdates of a host that acknowledges nothing",
              update_flood),
