@@ -10,7 +10,7 @@ also those in headers.
 tools/not_yet_clean/composition.txt lists the functions that decided more often when the
 lint came, with their number of decisions:
 
-    firmware/app/tcp_services.c:take_entry 10
+    firmware/app/drive.c:reserve_target 5
 
 That list only shrinks.  The lint fails when a function that is not listed decides too
 often, when a listed one has grown, and when an entry is too high or no longer needed.

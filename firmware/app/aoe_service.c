@@ -104,6 +104,28 @@ static void report_exports(void *ctx)
     }
 }
 
+/* @return where the transport is to be; NULL: there is too little DRAM */
+static struct aoe *reserve_memory(struct dram *dram, struct aoe_config *aoe)
+{
+    struct aoe *memory = dram_alloc(dram, aoe_bytes(), MEMORY_ALIGN);
+
+    aoe->memory = dram_reserve(dram, AOE_MEMORY_BYTES, MEMORY_ALIGN);
+    aoe->requests = dram_alloc(dram, aoe_request_bytes(), MEMORY_ALIGN);
+    return aoe->memory != NULL && aoe->requests != NULL ? memory : NULL;
+}
+
+/* What it does not have from the start. */
+static void fill_config(const struct drive *drive,
+                        const struct drive_config *config,
+                        struct aoe_config *aoe)
+{
+    for (uint8_t i = 0; i < AOE_PORTS; i++) {
+        aoe->mtu_bytes[i] = drive->net.stack.config.ports[i].mtu_bytes;
+    }
+    memcpy(aoe->exports, config->config->aoe.exports, sizeof(aoe->exports));
+    config->random(config->random_ctx, aoe->hostid, sizeof(aoe->hostid));
+}
+
 void aoe_service_start(struct drive *drive, const struct drive_config *config)
 {
     struct aoe_config aoe = {
@@ -122,10 +144,8 @@ void aoe_service_start(struct drive *drive, const struct drive_config *config)
     if (!is_wanted(config->config)) {
         return;
     }
-    memory = dram_alloc(config->dram, aoe_bytes(), MEMORY_ALIGN);
-    aoe.memory = dram_reserve(config->dram, AOE_MEMORY_BYTES, MEMORY_ALIGN);
-    aoe.requests = dram_alloc(config->dram, aoe_request_bytes(), MEMORY_ALIGN);
-    if (memory == NULL || aoe.memory == NULL || aoe.requests == NULL) {
+    memory = reserve_memory(config->dram, &aoe);
+    if (memory == NULL) {
         log_line(drive->log, "aoe: too little DRAM; no namespace is exported");
         return;
     }
@@ -135,11 +155,7 @@ void aoe_service_start(struct drive *drive, const struct drive_config *config)
                              "protocol; no namespace is exported");
         return;
     }
-    for (uint8_t i = 0; i < AOE_PORTS; i++) {
-        aoe.mtu_bytes[i] = drive->net.stack.config.ports[i].mtu_bytes;
-    }
-    memcpy(aoe.exports, config->config->aoe.exports, sizeof(aoe.exports));
-    config->random(config->random_ctx, aoe.hostid, sizeof(aoe.hostid));
+    fill_config(drive, config, &aoe);
     memory_check_add_service(&drive->memory, aoe.memory, AOE_MEMORY_BYTES);
     aoe_init(memory, &aoe, drive->now_us);
     drive->aoe.aoe = memory;

@@ -10,6 +10,7 @@
 #include "firmware/app/version.h"
 #include "storage/volume/reservations.h"
 #include "storage/volume/volume_table.h"
+#include "firmware/store/area_restore.h"
 #include "firmware/store/flash_layout.h"
 #include "firmware/store/slot_record.h"
 #include "firmware/store/store.h"
@@ -90,32 +91,13 @@ static void check_slot_record(struct board *board)
     }
 }
 
-/* Make both rings of an area hold the record that was read from it, or note
- * that its newest record is lost. */
-static void repair_area(struct board *board, const struct area *area,
-                        const char *what, enum area_result state,
-                        uint32_t *sequence, const uint8_t *record, size_t len)
+/* Restore an area, or note that its newest record is lost. */
+static void restore_area(struct board *board, const struct area *area,
+                         const char *what, uint32_t *sequence,
+                         const struct area_found *found)
 {
-    static const char *const repairs[] = {
-        [AREA_REPAIR_FINISHED] =
-            "a copy of the record in flash was missing, and was written",
-        [AREA_REPAIR_DAMAGE] = "a copy of the record in flash was damaged, and "
-                               "was written again; the record is complete",
-        [AREA_REPAIR_FAILED] =
-            "writing a copy of the record in flash again failed; the record "
-            "in force is complete",
-    };
-    enum area_repair repair;
-
-    if (state == AREA_OLDER || state == AREA_DAMAGED) {
+    if (area_restore(&board->flash, &board->log, area, what, sequence, found)) {
         note_loss(board, area->addr);
-    }
-    if (state != AREA_OK) {
-        return;
-    }
-    repair = area_repair(&board->flash, area, sequence, record, len);
-    if (repair != AREA_REPAIR_NONE) {
-        log_line(&board->log, "%s: %s", what, repairs[repair]);
     }
 }
 
@@ -129,9 +111,10 @@ static void read_namespaces(struct board *board)
     board->namespaces_state = area_read(
         &board->flash, &namespace_area, board->namespaces, VOLUME_RECORD_MAX,
         &board->namespaces_len, &board->namespaces_sequence);
-    repair_area(board, &namespace_area, "namespaces", board->namespaces_state,
-                &board->namespaces_sequence, board->namespaces,
-                board->namespaces_len);
+    restore_area(
+        board, &namespace_area, "namespaces", &board->namespaces_sequence,
+        &(struct area_found){board->namespaces_state, board->namespaces,
+                             board->namespaces_len});
 }
 
 /* Without memory for the events, those of earlier boots are not shown. */
@@ -152,9 +135,11 @@ static void read_reservations(struct board *board)
             area_read(&board->flash, &reservation_area, board->reservations,
                       RESERVATIONS_RECORD_MAX, &board->reservations_len,
                       &board->reservations_sequence);
-        repair_area(board, &reservation_area, "reservations",
-                    board->reservations_state, &board->reservations_sequence,
-                    board->reservations, board->reservations_len);
+        restore_area(board, &reservation_area, "reservations",
+                     &board->reservations_sequence,
+                     &(struct area_found){board->reservations_state,
+                                          board->reservations,
+                                          board->reservations_len});
     }
 }
 
@@ -219,17 +204,14 @@ static void kick_watchdog(void *ctx)
     watchdog_kick(&board->watchdog);
 }
 
-/* Read identity, configuration, usage and error log from flash. */
-static void read_flash(struct board *board)
+/* @return false: there is no flash */
+static bool find_flash(struct board *board)
 {
-    uint32_t fresh = (uint32_t)sysctl_random64(&board->sysctl) >> 1;
-    uint8_t straps = gpio_read_all(&board->straps_gpio);
-
     if (!flash_init(&board->flash, &board->spi, &board->gpio,
                     SOC_GPIO_FLASH_SELECT)) {
         log_line(&board->log, "flash: no flash of the expected size answers: "
                               "there is no identity and no configuration");
-        return;
+        return false;
     }
     board->flash.ended = kick_watchdog;
     board->flash.ended_ctx = board;
@@ -238,7 +220,13 @@ static void read_flash(struct board *board)
     board->flash.change = &board->flash_change;
     board->has_flash = true;
     board->has_key = sysctl_boot_key(&board->sysctl, board->key);
-    read_slots(board);
+    return true;
+}
+
+static void count_boot(struct board *board)
+{
+    uint32_t fresh = (uint32_t)sysctl_random64(&board->sysctl) >> 1;
+
     if (!store_count_boot(&board->flash, fresh, &board->generation)) {
         log_line(&board->log, "drive: writing the boot count to flash failed");
     }
@@ -247,6 +235,12 @@ static void read_flash(struct board *board)
                                 SOC_ECC_BASE, board->generation);
     }
     crash_plan_boot(board->crash.region, board->generation);
+}
+
+static void read_records(struct board *board)
+{
+    struct board_record *sanitize = &board->records.sanitize;
+
     store_read_usage(&board->flash, &board->usage_place, &board->usage);
     store_read_errors(&board->flash, &board->error_place, &board->errors);
     store_read_hw_errors(&board->flash, &board->hw_error_place,
@@ -255,17 +249,26 @@ static void read_flash(struct board *board)
     read_events(board);
     read_namespaces(board);
     board_records_read(&board->records, &board->flash, &board->dram);
-    repair_area(board, &sanitize_area, "sanitize",
-                board->records.sanitize.state,
-                &board->records.sanitize.sequence, board->records.sanitize.data,
-                board->records.sanitize.len);
+    restore_area(
+        board, &sanitize_area, "sanitize", &sanitize->sequence,
+        &(struct area_found){sanitize->state, sanitize->data, sanitize->len});
     read_reservations(board);
     read_telemetry(board);
     read_hosts(board);
+}
+
+static void use_config(struct board *board)
+{
+    uint8_t straps = gpio_read_all(&board->straps_gpio);
+
     read_config(board, straps);
     config_flash_repair(&board->flash, &board->log, straps);
     board->config = board->saved_config;
     settings_apply_straps(&board->config, straps);
+}
+
+static void read_identity(struct board *board)
+{
     board->has_identity = store_read_identity(&board->flash, &board->identity);
     if (!board->has_identity) {
         log_line(&board->log,
@@ -277,6 +280,18 @@ static void read_flash(struct board *board)
     log_line(&board->log, "drive: %s", board->identity.subsystem_nqn);
     for (unsigned int i = 0; i < CONFIG_PORTS; i++) {
         report_port(board, i);
+    }
+}
+
+/* Read identity, configuration, usage and error log from flash. */
+static void read_flash(struct board *board)
+{
+    if (find_flash(board)) {
+        read_slots(board);
+        count_boot(board);
+        read_records(board);
+        use_config(board);
+        read_identity(board);
     }
 }
 

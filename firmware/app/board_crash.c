@@ -82,9 +82,9 @@ static bool read_dump(void *ctx, uint32_t below, uint8_t *buf, size_t *len,
 }
 
 /* Functions of their own, so that a backtrace shows more than one. */
-__attribute__((noinline)) static void provoke_assertion(uint32_t boot)
+__attribute__((noinline)) static void provoke_assertion(void)
 {
-    ASSERT(boot == UINT32_MAX);
+    ASSERT(hal_now_us() == UINT64_MAX);
 }
 
 __attribute__((noinline)) static void provoke_trap(void)
@@ -102,18 +102,16 @@ __attribute__((noinline)) static void provoke_hang(void)
 
 static void provoke_crash(enum crash_cause cause)
 {
-    switch (cause) {
-    case CRASH_ASSERTION:
-        provoke_assertion(0);
-        break;
-    case CRASH_TRAP:
-        provoke_trap();
-        break;
-    case CRASH_WATCHDOG:
-        provoke_hang();
-        break;
-    case CRASH_MEMORY: /* flip bits with QEMU instead: docs/hardware/ecc.md */
-        break;
+    /* QEMU flips bits of memory instead: docs/hardware/ecc.md. */
+    static void (*const provoke[])(void) = {
+        [CRASH_ASSERTION] = provoke_assertion,
+        [CRASH_TRAP] = provoke_trap,
+        [CRASH_WATCHDOG] = provoke_hang,
+        [CRASH_MEMORY] = NULL,
+    };
+
+    if (provoke[cause] != NULL) {
+        provoke[cause]();
     }
 }
 

@@ -84,6 +84,12 @@ static void flush_network(void *ctx)
     drive_net_flush(&drive->net);
 }
 
+static bool waits_for_buffer(const struct drive *drive)
+{
+    return nvmf_target_is_short(drive->target) ||
+           echo_awaits_write(&drive->echo);
+}
+
 /*
  * An acknowledged response frees its buffer.  While nobody waits for a buffer,
  * the loop does not ask for an interrupt at each acknowledgement, but wakes up
@@ -93,9 +99,7 @@ static bool arm_network(void *ctx, uint64_t *deadline_us)
 {
     struct drive *drive = ctx;
     enum nvmf_turn turn = nvmf_bindings_need_turn(&drive->transports);
-    bool acks_wait = turn != NVMF_TURN_IS_NEEDED &&
-                     !nvmf_target_is_short(drive->target) &&
-                     !echo_awaits_write(&drive->echo);
+    bool acks_wait = turn != NVMF_TURN_IS_NEEDED && !waits_for_buffer(drive);
 
     if (acks_wait && turn == NVMF_TURN_MAY_WAIT) {
         *deadline_us = MIN(*deadline_us, drive->now_us + ACKS_WAIT_US);
@@ -273,6 +277,15 @@ static __attribute__((noinline)) enum loop_work poll_echo(
     return is_busy ? LOOP_EVENT : LOOP_IDLE;
 }
 
+/* TLS may have to encrypt at once what the transports have sent. */
+static enum loop_work step_bindings(struct drive *drive)
+{
+    if (!nvmf_bindings_step(&drive->transports)) {
+        return LOOP_IDLE;
+    }
+    return tcp_engine_needs_step(&drive->tcp) ? LOOP_EVENT : LOOP_IO;
+}
+
 /*
  * The TCP engine's entries come first, so that the transports take in the same
  * turn what these have brought.  Neither the engine nor the echo service is a
@@ -286,12 +299,7 @@ static enum loop_work poll_transports(void *ctx, struct loop_step *step)
     if (__builtin_expect(drive->tcp.is_on, 0)) {
         work = tcp_services_poll(ctx, step);
     }
-    if (nvmf_bindings_step(&drive->transports)) {
-        work = MAX(work, LOOP_IO);
-        if (tcp_services_needs_step(&drive->tcp)) {
-            work = LOOP_EVENT;
-        }
-    }
+    work = MAX(work, step_bindings(drive));
     if (__builtin_expect(echo_has_work(&drive->echo), 0)) {
         work = MAX(work, poll_echo(drive, step));
     }

@@ -58,7 +58,7 @@ static void apply_config(void *ctx, const struct config *before,
                  "manager are in use; the service stays off",
                  ECHO_SERVICE_PORT);
     }
-    tcp_services_switch(drive, after->network.has_tcp_echo);
+    tcp_engine_switch(&drive->tcp, after->network.has_tcp_echo);
 }
 
 static void settings_start(struct drive *drive,
@@ -380,12 +380,30 @@ static void telemetry_start(struct drive *drive,
                    &config->telemetry);
 }
 
+/* Start the ways in which hosts reach the target. */
+static struct init_report start_transports(struct drive *drive,
+                                           const struct drive_config *config)
+{
+    struct init_report report = {bufs_start(drive, config), "nvme-of"};
+
+    if (report.result == INIT_OK) {
+        report.result = transport_start(drive, config);
+    }
+    if (report.result == INIT_OK) {
+        report = (struct init_report){echo_start(drive, config), "echo"};
+    }
+    if (report.result == INIT_OK) {
+        tcp_services_start(drive, config);
+        aoe_service_start(drive, config);
+        drive_fill_parts(drive);
+    }
+    return report;
+}
+
 /* Start the services to which hosts connect. */
 static struct init_report start_above(struct drive *drive,
                                       const struct drive_config *config)
 {
-    struct init_report report;
-
     peripherals_start(drive, config);
     addresses_init(&drive->addresses, config->log, &drive->net,
                    DRIVE_SERVICE_PORT);
@@ -408,20 +426,7 @@ static struct init_report start_above(struct drive *drive,
         nvmf_target_was_fatal(drive->target);
     }
     peripherals_start_bmc(drive, config);
-    report.part = "nvme-of";
-    report.result = bufs_start(drive, config);
-    if (report.result == INIT_OK) {
-        report.result = transport_start(drive, config);
-    }
-    if (report.result == INIT_OK) {
-        report = (struct init_report){echo_start(drive, config), "echo"};
-    }
-    if (report.result == INIT_OK) {
-        tcp_services_start(drive, config);
-        aoe_service_start(drive, config);
-        drive_fill_parts(drive);
-    }
-    return report;
+    return start_transports(drive, config);
 }
 
 static void record_event(void *ctx, const struct nvmf_vendor_event *event)

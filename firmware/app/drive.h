@@ -29,6 +29,7 @@
 #include "firmware/services/services.h"
 #include "firmware/stages/stages.h"
 #include "firmware/app/tcp_services.h"
+#include "firmware/hosts/tls_keys.h"
 #include "firmware/power/power.h"
 #include "firmware/requests/parts.h"
 #include "firmware/telemetry/telemetry.h"
@@ -183,7 +184,8 @@ struct drive {
     struct rdma_transport *rdma;
     struct nvmf_bindings transports; /* all of them, for the main loop */
     struct echo echo;
-    struct tcp_services tcp;
+    struct tcp_engine tcp;
+    struct tls_keys tls_keys;
     struct aoe_service aoe;
     struct connect_log connect_log;
     struct telemetry telemetry;

@@ -31,7 +31,7 @@ static void stop_drive(void *ctx)
 
 void drive_fill_parts(struct drive *drive)
 {
-    struct tcp_services *tcp = &drive->tcp;
+    struct tcp_engine *tcp = &drive->tcp;
 
     drive->parts = (struct request_parts){
         .log = drive->log,

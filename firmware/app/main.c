@@ -279,6 +279,20 @@ static void check_config(void)
     }
 }
 
+/* Without a drive, the loop serves the log alone. */
+static void fill_loop(void)
+{
+    board_add_components(&board, &loop);
+    check_config();
+    if (start_drive()) {
+        report_images();
+        components_add_drive(&loop, &drive, &console);
+    } else {
+        end_failed_trial();
+        components_add_log(&loop, &board.log);
+    }
+}
+
 static void sleep_until(uint64_t deadline_us)
 {
     uint32_t irqs;
@@ -307,15 +321,7 @@ void arch_main(uint64_t hart)
     loop_init(&loop);
     board_init(&board, arch_build_id(), free_memory,
                (uintptr_t)region - (uintptr_t)free_memory);
-    board_add_components(&board, &loop);
-    check_config();
-    if (start_drive()) {
-        report_images();
-        components_add_drive(&loop, &drive, &console);
-    } else {
-        end_failed_trial();
-        components_add_log(&loop, &board.log);
-    }
+    fill_loop();
     /* The start does much that is not interrupted; the first turn has the whole
      * time again. */
     watchdog_kick(&board.watchdog);

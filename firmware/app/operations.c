@@ -106,6 +106,14 @@ enum loop_work operations_step(void *ctx, struct loop_step *step)
     return LOOP_IDLE;
 }
 
+/* What erases all of the flash, if the medium is one. */
+static void fill_wipe(const struct drive *drive, struct sanitize_config *config)
+{
+    if (drive->nand.ftl != NULL) {
+        config->wipe = drive->stages == NULL ? nand_medium_wipe : stages_wipe;
+    }
+}
+
 static bool start_sanitize(struct drive *drive,
                            const struct drive_config *config)
 {
@@ -115,9 +123,6 @@ static bool start_sanitize(struct drive *drive,
         .buffer = dram_alloc(config->dram, SANITIZE_BUFFER_BYTES, BUFFER_ALIGN),
         .store = config->operations.sanitize,
         .submit = drive->medium.submit,
-        .wipe = drive->nand.ftl == NULL ? NULL
-                : drive->stages == NULL ? nand_medium_wipe
-                                        : stages_wipe,
         .submit_ctx = drive->medium.ctx,
         .power_on_hours = drive_power_on_hours,
         .ended = end_sanitize,
@@ -127,6 +132,7 @@ static bool start_sanitize(struct drive *drive,
     if (sanitize.buffer == NULL) {
         return false;
     }
+    fill_wipe(drive, &sanitize);
     sanitize_init(&drive->sanitize, &sanitize);
     if (sanitize_is_erased(&drive->sanitize)) {
         volume_watch_writes(drive->volume);

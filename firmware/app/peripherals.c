@@ -110,13 +110,15 @@ static void bmc_health(void *ctx, struct mi_health *health)
     }
 }
 
+_Static_assert((int)NVMF_MAX_HOSTS <= (int)MI_CONTROLLERS_MAX,
+               "the list has space for all controllers");
+
 static unsigned int bmc_controllers(void *ctx, struct mi_controller *list)
 {
     const struct drive *drive = ctx;
     unsigned int count = 0;
 
-    for (uint16_t i = 0; i < NVMF_MAX_HOSTS && count < MI_CONTROLLERS_MAX;
-         i++) {
+    for (uint16_t i = 0; i < NVMF_MAX_HOSTS; i++) {
         struct nvmf_ctrl_info info;
 
         if (nvmf_target_ctrl_info(drive->target, i, &info) && info.is_managed) {
@@ -184,19 +186,28 @@ void peripherals_start_bmc(struct drive *drive,
              bus, MI_MCTP_ADDR, MI_BASIC_ADDR, MI_VPD_ADDR);
 }
 
-enum loop_work peripherals_step(void *ctx, struct loop_step *step)
+/* @return whether a transfer has ended */
+static bool step_buses(struct peripherals *peripherals, struct loop_step *step)
 {
-    struct drive *drive = ctx;
-    struct peripherals *peripherals = &drive->peripherals;
     bool has_ended = false;
 
-    loop_call_at(step, sensors_step(&peripherals->sensors, step->now_us));
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         loop_call_at(step, module_step(&peripherals->module[i], step->now_us));
     }
     for (unsigned int i = 0; i < SOC_I2CS; i++) {
         has_ended |= i2c_poll(&peripherals->bus[i]);
     }
+    return has_ended;
+}
+
+enum loop_work peripherals_step(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+    struct peripherals *peripherals = &drive->peripherals;
+    bool has_ended;
+
+    loop_call_at(step, sensors_step(&peripherals->sensors, step->now_us));
+    has_ended = step_buses(peripherals, step);
     has_ended |= bmc_step(&peripherals->bmc, step->now_us, &step->deadline_us);
     if (sensors_take_change(&peripherals->sensors)) {
         update_health(drive);

@@ -13,7 +13,6 @@ set(SOURCES
     operations.c
     peripherals.c
     tcp_services.c
-    tls_keys.c
     vendor_logs.c
 )
 set(RV64_SOURCES

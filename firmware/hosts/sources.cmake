@@ -2,6 +2,7 @@
 set(SOURCES
     host_list.c
     host_table.c
+    tls_keys.c
 )
 set(RV64_SOURCES
     host_store.c

@@ -10,6 +10,7 @@ set(SOURCES
     write_shares.c
 )
 set(RV64_SOURCES
+    area_restore.c
     boot_count.c
     error_log.c
     event_log.c

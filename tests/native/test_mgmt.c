@@ -538,7 +538,7 @@ static void test_connections_of_tcp_are_told(void **state)
 
     (void)state;
     bed_init(&bed, 1500);
-    tcp_services_switch(&bed.drive->drive, true);
+    tcp_engine_switch(&bed.drive->drive.tcp, true);
     native_world_pass(&bed.world, 5000000);
     expect_reply(&bed, request, "\"tcp-connections\":[]}}");
     send_syn(&bed);

@@ -749,7 +749,7 @@ static void test_tcp_services_without_memory_stay_off(void **state)
     dram_init(&dram, few, 0); /* not even for the engine's rings */
     tcp_services_start(drive, &config);
     assert_false(drive->tcp.is_on);
-    tcp_services_switch(drive, true);
+    tcp_engine_switch(&drive->tcp, true);
     assert_false(drive->tcp.is_on);
     assert_false(drive->tcp.is_wanted);
     native_world_pass(&bed.world, 1000000);

@@ -221,7 +221,7 @@ static uint32_t bed_connect(struct bed *bed, uint16_t port, uint16_t from,
     return id;
 }
 
-static void bed_start_engine(struct bed *bed, uint8_t ring_log2)
+static inline void bed_start_engine(struct bed *bed, uint8_t ring_log2)
 {
     const struct ip_addr own = ip_addr_from_v4(BED_OWN);
     const struct toe_params params = {

@@ -12,7 +12,7 @@ static struct tcp_echo *echo_of(struct bed *bed)
     return bed->firmware;
 }
 
-/* As firmware/app/tcp_services.c does. */
+/* As tcp_engine.c does. */
 static void take_entry(void *ctx, const struct toe_entry *entry)
 {
     struct bed *bed = ctx;
