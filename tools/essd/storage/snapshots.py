@@ -50,7 +50,8 @@ def is_snapshot(instance: Instance, word: str) -> bool:
 def table(found: list[dict[str, Any]]) -> Table:
     rows = Table(box=None, pad_edge=False)
     for heading in ("snapshot", "saved", "size", "parts"):
-        rows.add_column(heading, no_wrap=True)
+        # Why one cannot be used is long.
+        rows.add_column(heading, no_wrap=heading != "parts", overflow="fold")
     for entry in found:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry["time"]))
         rows.add_row(entry["name"], when, f"{entry['bytes'] / 1e6:.1f} MB",
