@@ -55,6 +55,7 @@ FIGURE = re.compile(r"\b\d[\d,.]* (?:k|M)?(?:IOPS|MB/s|MiB/s|GB/s)\b"
                     rf"|\b(?:took|takes?|taking|adds?) {TIME}"
                     rf"|\b(?:took|takes?) (?:about |some |nearly )?{FEW} (?:minutes?|hours?)\b"
                     r"|\b[Ii]n (?:about )?\d[\d,.]* (?:minutes|hours)\b"
+                    rf"|\b[Ii]n about {FEW} (?:minutes?|hours?)\b"
                     r"|\b\d[\d,.]*(?: [\w-]+){0,3} (?:a|per) second\b")
 # What others have published has a link to it in the same line.
 PUBLISHED = re.compile(r"\]\(https?://")
