@@ -58,7 +58,8 @@ def test_a_mistake_in_a_block_is_found(old: str, new: str, why: str) -> None:
     "The drive reaches 30,000 IOPS.", "It writes 12.5 MB/s.", "| x | IOPS | CPU |",
     "It was measured twice.", "The figures are from May.", "Measured with a stopwatch:",
     "It took 1161 s on two cores.", "A read takes 2.8 µs.", "It takes about 30 to 40 minutes.",
-    "The suite takes about a minute.", "It runs all of them in 31 minutes.", "In about a minute, it is ready.",
+    "The suite takes about a minute.", "It runs all of them in 31 minutes.",
+    "In about a minute, it is ready.",
     "It took 0.5 CPU seconds.", "It makes about 900 runs a second.",
     "It answers 1,200 small requests per second.", "A switch adds about 8 µs."])
 def test_figures_without_a_block_are_found(figure: str) -> None:

@@ -27,7 +27,8 @@ class Lab(system.System):
         self.name, self._is_ours, self._owner = name, is_ours, None
         self.instance = SimpleNamespace(name=name, stop=stop)
         COUNTS.setdefault(name, {"host: eth0 pfifo": 0})
-        system._open.append(self)
+        if is_ours:
+            system._open.append(self)
 
     def lose(self, count):
         COUNTS[self.name]["host: eth0 pfifo"] += count

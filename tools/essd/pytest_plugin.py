@@ -40,7 +40,8 @@ class Watch:
 
     def begin(self, system: "essd.System") -> None:
         """What somebody else's system has lost before the test is not the test's."""
-        if system.name not in self.known and not system.is_ours:
+        from .api.system import open_systems
+        if system.name not in self.known and system not in open_systems():
             self.look(system)
             self.found.pop(system.name, None)
 

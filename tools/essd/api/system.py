@@ -111,11 +111,6 @@ class System:
     def is_running(self) -> bool:
         return self.instance.is_running
 
-    @property
-    def is_ours(self) -> bool:
-        """Whether close() ends the system."""
-        return self._is_ours
-
     def close(self) -> None:
         """End the system.  A temporary one is deleted; drives with a name keep their data.
 
