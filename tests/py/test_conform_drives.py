@@ -13,6 +13,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -155,3 +156,31 @@ def test_runs_that_end_at_once_keep_their_logs_one_after_the_other(
     (tmp_path / "run/results.jsonl").write_text("{}")
     kept = conform.keep_logs(tmp_path / "run", conform.Stand("qemu", []))
     assert (kept / "results.jsonl").read_text() == "{}"
+
+
+def test_the_logs_of_several_drives_are_replaced_by_one_run_at_a_time(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another run would delete the folder while the results of all drives are written there."""
+    monkeypatch.setattr(paths, "build", lambda: tmp_path / "build")
+    monkeypatch.setattr(conform, "emulated",
+                        lambda: contextlib.nullcontext(conform.Stand("qemu", [])))
+    monkeypatch.setattr(conform.provenance, "versions", lambda qemu: {})
+    (tmp_path / "run").mkdir()
+
+    def run_stand(_program: Path, _options: object, stand: conform.Stand, folder: Path,
+                  *_: object) -> bool:
+        (folder / "results.jsonl").write_text(f"{stand.name}\n")
+        return True
+    removed = []
+
+    def remove_locked(folder: Path, **_: object) -> None:
+        assert paths.is_locked(tmp_path / "build/conform/qemu.lock")
+        removed.append(folder)
+    monkeypatch.setattr(conform, "run_stand", run_stand)
+    monkeypatch.setattr(shutil, "rmtree", remove_locked)
+    run = conform.Run(conform.Options(), IDS, Results(), conform_report.Facts())
+    screen: Any = None
+    kept = conform.run_drives(tmp_path, conform.Options(drives=2), IDS, tmp_path / "run", run,
+                              screen)
+    assert removed[0] == kept
+    assert (kept / "results.jsonl").read_text() == "qemu/drive0\nqemu/drive1\n"

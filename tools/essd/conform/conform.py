@@ -386,10 +386,15 @@ def judge(results: Results, status: int, log: Path) -> None:
                                   "no test failed" + (f": {said}" if said else ""))
 
 
+def alone(kept: Path) -> contextlib.AbstractContextManager[None]:
+    """While one run replaces the logs of the last one, no other run does."""
+    return paths.flocked(kept.with_name(f"{kept.name}.lock"), fcntl.LOCK_EX)
+
+
 def keep_logs(folder: Path, stand: Stand) -> Path:
     """Keep the logs in build/conform/; they replace those of the previous run."""
     kept = paths.build() / "conform" / stand.name
-    with paths.flocked(kept.with_name(f"{kept.name}.lock"), fcntl.LOCK_EX):
+    with alone(kept):
         shutil.rmtree(kept, ignore_errors=True)
         kept.mkdir(parents=True, exist_ok=True)
         for path in (*folder.iterdir(), *stand.logs):
@@ -546,12 +551,13 @@ def run_drives(program: Path, options: Options, ids: list[str], folder: Path,
                 for one in running:
                     one.result()
         finally:
-            shutil.rmtree(kept, ignore_errors=True)
-            logs = [keep_logs(folder / str(number), stand)
-                    for number, stand in enumerate(stands)]
-            (kept / "results.jsonl").write_text("".join(
-                path.read_text(encoding="utf-8") for log in logs
-                if (path := log / "results.jsonl").exists()), encoding="utf-8")
+            with alone(kept):
+                shutil.rmtree(kept, ignore_errors=True)
+                logs = [keep_logs(folder / str(number), stand)
+                        for number, stand in enumerate(stands)]
+                (kept / "results.jsonl").write_text("".join(
+                    path.read_text(encoding="utf-8") for log in logs
+                    if (path := log / "results.jsonl").exists()), encoding="utf-8")
     run.results = run.now()
     run.parts = []
     return kept
