@@ -130,3 +130,19 @@ def test_a_failed_build_shows_what_apt_calls_an_error(tmp_path: Path) -> None:
                         "echo 'W: Failed to fetch x' >&2; echo 'W: Failed y'; exit 1")
     with pytest.raises(EssdError, match=r"^false failed \(status 1\); see "):
         guest_build.run(tmp_path / "log", "false")
+
+
+def test_a_folder_keeps_two_guests_and_leaves_those_of_others(cache: Path,
+                                                              tmp_path: Path) -> None:
+    folder = described(tmp_path / "checkout" / "peers" / "guest", "mdadm")
+    same = described(tmp_path / "another" / "peers" / "guest", "mdadm")
+    other = described(tmp_path / "checkout" / "stas" / "guest", "mdadm")
+    made = {}
+    for number, whose in enumerate([None, other, folder, same, other, folder, folder]):
+        made[number] = guest_variant.cache_folder() / f"{number:016x}"
+        made[number].mkdir(parents=True)
+        if whose is not None:
+            (made[number] / guest_variant.DESCRIPTION).write_text(guest_variant.name_of(whose))
+        os.utime(made[number], (number, number))
+    guest_variant.forget_older(folder, made[6])
+    assert [number for number, path in made.items() if path.exists()] == [1, 4, 5, 6]

@@ -17,7 +17,7 @@ import os
 import shutil
 from pathlib import Path
 
-from ..base import paths
+from ..base import in_use, paths
 from ..base.errors import EssdError
 from . import guest_build, guest_kernel, guest_modules
 from .fw_build import BuildError, Progress
@@ -26,6 +26,7 @@ from .guest_build import Apt, Guest, Modules
 PACKAGES = "packages.txt"
 PEERS = paths.TOP / "examples/peers/guest"     # with the peers of every transport
 WITHOUT = "without"     # of a built guest: a line for each module that it should have
+DESCRIPTION = "description"     # of a built guest: the name of the folder that describes it
 
 
 def check(folder: Path) -> Path:
@@ -67,8 +68,36 @@ def is_built(folder: Path) -> bool:
 def ensure(folder: Path, progress: Progress) -> Guest:
     """Return the guest; build it first if its inputs have changed."""
     target = cache_folder() / key(folder)
-    return Guest(guest_build.ensure_built(cache_folder(), target,
-                                          lambda: build(folder, target, progress)))
+    if not in_use.hold(target):
+        with paths.locked(cache_folder() / "lock"):
+            if not in_use.hold(target):
+                build(folder, target, progress)
+                in_use.hold(target)
+                forget_older(folder, target)
+    return Guest(target)
+
+
+def name_of(folder: Path) -> str:
+    """What a description is called, also in another checkout."""
+    return f"{folder.resolve().parent.name}/{folder.name}"
+
+
+def forget_older(folder: Path, newest: Path) -> None:
+    """Delete this folder's guests but `newest`, the next older one, and those in use.
+
+    Guests of other folders stay: a run of all tests uses them one after the other.  Those
+    that do not say whose they are were not finished, or made by an older version of essd.
+    """
+    def is_ours(guest: Path) -> bool:
+        file = guest / DESCRIPTION
+        return not file.exists() or file.read_text(encoding="utf-8") == name_of(folder)
+
+    others = sorted((path for path in cache_folder().iterdir()
+                     if path.is_dir() and path != newest and is_ours(path)
+                     and guest_build.GUEST_NAME.fullmatch(path.name)),
+                    key=lambda path: path.stat().st_mtime)
+    for path in others[:-1]:
+        in_use.delete(path)
 
 
 def missing(guest: Guest) -> dict[str, str]:
@@ -170,6 +199,7 @@ def build(folder: Path, target: Path, progress: Progress) -> None:
                         str(os.cpu_count() or 1))
         (work / "versions").write_text(
             "".join(f"{n} {v}\n" for n, v in sorted(versions.items())))
+        (work / DESCRIPTION).write_text(name_of(folder), encoding="utf-8")
         shutil.rmtree(root)
         work.rename(target)
     finally:
