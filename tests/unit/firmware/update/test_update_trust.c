@@ -348,6 +348,21 @@ static void test_the_drive_chooses_a_slot_that_can_be_written(void **state)
     assert_int_equal(bed.done_slot, 2);
 }
 
+/* Flip a bit of the newest record, in one ring or in both. */
+static void damage_record(bool in_first, bool in_mirror, uint32_t at)
+{
+    uint32_t place = (bed.updater.slots.sequence - 1) %
+                     FLASH_SLOT_RECORD_COPIES * FLASH_SECTOR_BYTES;
+    uint8_t *flash = bed.ram.inverted;
+
+    if (in_first) {
+        flash[FLASH_SLOT_RECORD_ADDR + place + at] ^= 1;
+    }
+    if (in_mirror) {
+        flash[FLASH_SLOT_RECORD_MIRROR + place + at] ^= 1;
+    }
+}
+
 /* ---- Security versions. */
 
 /* Image "safe" with security version 3 has replaced old-a for good. */
@@ -394,6 +409,32 @@ static void test_a_trial_that_fails_does_not_raise_the_security_version(
     bed_make_file(&bed, "new");
     bed_put_header(&bed, SECURITY_AT, 1);
     bed_expect_commit(&bed, 2, true, true, NVMF_FIRMWARE_OK);
+}
+
+/* It was activated before, and its slot holds it still. */
+static void test_an_image_that_is_too_weak_now_is_not_activated_again(
+    void **state)
+{
+    (void)state;
+    begin_trial("weak", 1);
+    bed_pass(&bed, UPDATE_TRIAL_US);
+    bed_make_file(&bed, "strong");
+    bed_put_header(&bed, SECURITY_AT, 3);
+    bed_expect_commit(&bed, 1, true, true, NVMF_FIRMWARE_OK);
+    bed_restart(&bed);
+    expect_running("strong");
+    /* Going back is possible until the trial has ended. */
+    bed_pass(&bed, UPDATE_TRIAL_US);
+    for (unsigned int i = 0; i < 2; i++) {
+        bed_expect_commit(&bed, 2, false, true, NVMF_FIRMWARE_PROHIBITED);
+        bed_restart(&bed);
+        expect_running("strong");
+        /* Nor if the record is lost, and made again, meanwhile. */
+        damage_record(true, true, 30);
+        bed_restart(&bed);
+        expect_running("strong");
+        bed_pass(&bed, UPDATE_TRIAL_US);
+    }
 }
 
 /* ---- Wear, and hostile headers. */
@@ -593,21 +634,6 @@ static void test_a_record_that_the_flash_garbles_stops_the_commit(void **state)
 }
 
 /* ---- One damaged copy of the newest record. */
-
-/* Flip a bit of the newest record, in one ring or in both. */
-static void damage_record(bool in_first, bool in_mirror, uint32_t at)
-{
-    uint32_t place = (bed.updater.slots.sequence - 1) %
-                     FLASH_SLOT_RECORD_COPIES * FLASH_SECTOR_BYTES;
-    uint8_t *flash = bed.ram.inverted;
-
-    if (in_first) {
-        flash[FLASH_SLOT_RECORD_ADDR + place + at] ^= 1;
-    }
-    if (in_mirror) {
-        flash[FLASH_SLOT_RECORD_MIRROR + place + at] ^= 1;
-    }
-}
 
 /* The image passes its trial at its last start. */
 static void pass_at_last_start(void)

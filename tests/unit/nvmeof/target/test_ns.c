@@ -970,6 +970,52 @@ static void test_protecting_twice_commits_twice(void **state)
     assert_int_equal(volume.protection[0], NVMF_PROTECTION_NONE);
 }
 
+/* The flush of the first host fails, while the second host's command waits, and
+ * again when its turn comes, or the first one's connection ends.  Neither takes
+ * the flush of the other for its own. */
+static void test_protection_after_one_that_failed_commits_for_itself(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+
+    for (unsigned int i = 0; i < 2; i++) {
+        uint16_t admin = fake_host(fake, 0);
+        uint16_t other = connect_other_host(fake);
+        struct fake_request *second;
+
+        fake->hold_media = true;
+        (void)send_protection(fake, admin, 1, NVMF_PROTECTION_ON);
+        second = send_protection(fake, other, 1, NVMF_PROTECTION_ON);
+        assert_int_equal(fake->media_count, 1);
+        if (i == 0) {
+            fake->media_status = MEDIA_WRITE_ERROR;
+        } else {
+            assert_false(nvmf_qpair_closed(fake->target, admin));
+        }
+        fake_run_media(fake);
+        fake->media_status = MEDIA_OK;
+        fake_run(fake);
+        assert_false(second->is_answered);
+        assert_int_equal(volume.protection[0], NVMF_PROTECTION_NONE);
+        assert_int_equal(fake->media_count, 1);
+        assert_int_equal(fake->media[0].op, MEDIA_FLUSH);
+        assert_int_equal(write_status(fake, io, 1), NVME_SC_NS_WRITE_PROTECTED);
+        fake->hold_media = false;
+        fake_run(fake);
+        assert_true(second->is_answered);
+        assert_int_equal(second->cqe.status, 0);
+        assert_int_equal(volume.protection[0], NVMF_PROTECTION_ON);
+        second = send_protection(fake, other, 1, NVMF_PROTECTION_NONE);
+        assert_int_equal(second->cqe.status, 0);
+        assert_int_equal(fake->target->ns[0].users, 0);
+        fake_close(fake, other);
+        if (i == 0) {
+            fake_close(fake, admin);
+        }
+    }
+}
+
 /* The medium has taken them while the cache was on, and may leave their data
  * there.  The flush comes after them, so that nothing stays at risk. */
 static void test_the_cache_is_flushed_after_the_writes_that_it_took(

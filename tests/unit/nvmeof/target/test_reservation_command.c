@@ -725,6 +725,51 @@ static void test_preempt_and_abort_ends_a_silent_queue_pair(void **state)
     assert_int_equal(preempting->cqe.status, 0);
 }
 
+static bool has_disconnected(const struct fake *fake, uint16_t qpair)
+{
+    for (unsigned int i = 0; i < fake->disconnect_count; i++) {
+        if (fake->disconnected[i] == qpair) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Two hosts with the key that is preempted are silent: the time is that of one.
+ * The command waits for both queue pairs to end, whichever ends first. */
+static void test_two_silent_hosts_take_the_time_of_one(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = connect_host(fake, HOST_A);
+    struct host b = connect_host(fake, HOST_B);
+    struct host c = connect_host(fake, 0xc3);
+    const struct host *silent[] = {&a, &c};
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
+    struct fake_request *writing[ARRAY_LEN(silent)], *preempting;
+
+    reserve_ns(fake, a, b, RTYPE_WRITE_EXCLUSIVE_REGISTRANTS);
+    assert_int_equal(send_register(fake, c, 0, 0, KEY_A), 0);
+    fake->hold_fetch = true;
+    for (size_t i = 0; i < ARRAY_LEN(silent); i++) {
+        writing[i] = fake_send(fake, silent[i]->io, &write, fake->data, 512);
+        fake_run(fake);
+    }
+    fake->hold_fetch = false;
+    fake->fetch_count = 0; /* B's own data come */
+    preempting = send_preempt(fake, b);
+    pass_seconds(fake, NVMF_PATIENCE_S + 1);
+    for (size_t i = ARRAY_LEN(silent); i-- > 0;) {
+        assert_true(has_disconnected(fake, silent[i]->io));
+        assert_false(preempting->is_answered);
+        assert_false(nvmf_qpair_closed(fake->target, silent[i]->io));
+        nvmf_request_fetched(fake->target, &writing[i]->req.transfer, false);
+        fake_run(fake);
+    }
+    assert_false(has_disconnected(fake, b.io));
+    assert_true(preempting->is_answered);
+    assert_int_equal(preempting->cqe.status, 0);
+}
+
 /* Each turn of the main loop comes 0.45 s late, and one 30 s. */
 static void test_delays_of_a_busy_computer_do_not_add_up_to_patience(
     void **state)
