@@ -205,7 +205,7 @@ static void take_record(struct volume *volume)
         log_line(config->log,
                  "namespaces: the newest table in flash is damaged; those of "
                  "an older one are detached and write-protected until a host "
-                 "uses nvme attach-ns, and set-feature -f 0x84 -v 0");
+                 "uses nvme attach-ns, and set-feature -f 0x84 --value=0");
         /* So many may have been created by the writes that are lost. */
         volume->table.creations += VOLUME_COPIES;
         volume_table_close(&volume->table);
