@@ -23,6 +23,25 @@ static struct dma_window *window_at(struct dma_time *dma, uint64_t number)
     return window;
 }
 
+/* Many windows may be full when there is more to do than the memory can.
+ * @return the first one from this one on that is not known to be full */
+static uint64_t skip_full(const struct dma_time *dma, uint64_t number)
+{
+    return number >= dma->full_begin && number < dma->full_end ? dma->full_end
+                                                               : number;
+}
+
+/* A window is full, and stays so.  Windows before `first` are not wanted. */
+static void note_full(struct dma_time *dma, uint64_t number, uint64_t first)
+{
+    if (number == dma->full_end) {
+        dma->full_end++;
+    } else if (dma->full_end <= first) {
+        dma->full_begin = number;
+        dma->full_end = number + 1;
+    }
+}
+
 /* Let the memory be busy for `need_ps`, as early as it can.
  * @return when that is over */
 static uint64_t use_memory(struct dma_time *dma, uint64_t begin_ps,
@@ -32,11 +51,17 @@ static uint64_t use_memory(struct dma_time *dma, uint64_t begin_ps,
     const struct dma_window *last = NULL;
 
     while (rest_ps != 0) {
-        struct dma_window *window = window_at(dma, number);
-        uint64_t part_ps = MIN(rest_ps, DMA_WINDOW_PS - window->busy_ps);
+        struct dma_window *window;
+        uint64_t part_ps;
 
+        number = skip_full(dma, number);
+        window = window_at(dma, number);
+        part_ps = MIN(rest_ps, DMA_WINDOW_PS - window->busy_ps);
         window->busy_ps += part_ps;
         rest_ps -= part_ps;
+        if (window->busy_ps == DMA_WINDOW_PS) {
+            note_full(dma, number, begin_ps / DMA_WINDOW_PS);
+        }
         last = window;
         number++;
     }

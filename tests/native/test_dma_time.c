@@ -5,10 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "firmware/native/dma_time.h"
+#include "lib/random.h"
 #include "lib/util.h"
 #include "tests/test_fixture.h"
 
@@ -125,4 +127,49 @@ static void test_zeros_take_no_time(void **state)
     assert_int_equal(pass_bytes(&engine, BEGIN_PS), BEGIN_PS);
     assert_int_equal(pass_bytes(&engine, BEGIN_PS), BEGIN_PS);
     assert_int_equal(dma.busy_ps, 0);
+}
+
+/* The memory alone, without a thought for how long the search takes. */
+static uint64_t plain_busy_ps[4 * DMA_WINDOWS];
+
+static uint64_t plain_end_ps(uint64_t begin_ps, uint64_t need_ps)
+{
+    uint64_t first = begin_ps / DMA_WINDOW_PS, last = first;
+
+    for (uint64_t rest_ps = need_ps; rest_ps != 0; last++) {
+        uint64_t part_ps = MIN(rest_ps, DMA_WINDOW_PS - plain_busy_ps[last]);
+
+        plain_busy_ps[last] += part_ps;
+        rest_ps -= part_ps;
+    }
+    last--;
+    return MAX(begin_ps + need_ps,
+               last * DMA_WINDOW_PS +
+                   (last == first ? 0 : plain_busy_ps[last]));
+}
+
+/* At random times, with more to do than the memory can at most of them: many
+ * windows are full, and some between them are not. */
+static void test_a_full_memory_is_used_as_early_as_possible(void **state)
+{
+    uint64_t seed = 1;
+
+    (void)state;
+    memset(plain_busy_ps, 0, sizeof(plain_busy_ps));
+    dma.settings.bus_mbps = 0;
+    for (unsigned int i = 0; i < 20000; i++) {
+        uint64_t begin_ps =
+            i * (DMA_WINDOW_PS / 8) +
+            random_next(&seed) % (100 * (uint64_t)DMA_WINDOW_PS);
+        uint32_t len =
+            (uint32_t)(random_next(&seed) % (random_next(&seed) % 16 == 0
+                                                 ? (3 * FULL)
+                                                 : (FULL / 8)));
+        struct dma_engine idle = {0};
+
+        assert_int_equal(dma_time_pass(&dma, &idle, begin_ps, len),
+                         plain_end_ps(begin_ps, (uint64_t)len * 80) +
+                             LATENCY_PS);
+    }
+    assert_true(dma.full_end - dma.full_begin > 100);
 }
