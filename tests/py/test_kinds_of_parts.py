@@ -4,7 +4,7 @@
 import asyncio
 from pathlib import Path
 
-from essd.instance.config import Config, End, Link
+from essd.instance.config import Config, End, Link, VHOST_USER
 from essd.supervisor import snapshot_keeper
 from essd.supervisor.part import Part
 from essd.supervisor.supervisor import Supervisor
@@ -41,11 +41,24 @@ def test_a_part_of_a_new_kind_is_told_of_its_cables(tmp_path: Path) -> None:
     assert b.told == [("carrier", 5, False), ("plug", 1, 5, False)]
     asyncio.run(supervisor.cables.read_outside())
     assert supervisor.cables[4].connected
-    supervisor.cables.part_gone(a)
+    asyncio.run(supervisor.cables.part_gone(a))
     assert supervisor.cables[5].port_up is None
     assert snapshot_keeper.machines(supervisor) == []
     assert a.status()["kind"] == "probe"
     assert a.files_lock is None and not a.has_capacitors
+
+
+def test_a_cable_in_shared_memory_has_no_carrier_after_the_end_of_a_part(tmp_path: Path) -> None:
+    """The host itself does not tell that it has lost its drive."""
+    links = [Link(4, [], ends=[End("a", 0), End("b", 0)], kind=VHOST_USER),
+             Link(5, [], ends=[End("a", 1), End("b", 1)])]
+    supervisor = Supervisor(tmp_path, Config("t", "", "tcg", links))
+    a, b = Probe(supervisor, "a"), Probe(supervisor, "b")
+    supervisor.parts |= {"a": a, "b": b}
+    for cable in supervisor.cables.values():
+        cable.connected = cable.port_up = True
+    asyncio.run(supervisor.cables.part_gone(a))
+    assert b.told == [("carrier", 4, False)]
 
 
 def test_cables_and_snapshots_ask_no_part_for_its_kind() -> None:

@@ -58,7 +58,7 @@ class CableKeeper(dict[int, Cable]):
                 # An event that arrived in the meantime is more recent.
                 if self[link.number].port_up is None:
                     self[link.number].port_up = bool(up)
-            await self.set_carrier(link.number)
+            await self.follow_port(link.number)
 
     async def read_connections(self, host: Part) -> None:
         """Read which cables are connected: QEMU sends events to a client only after
@@ -113,20 +113,26 @@ class CableKeeper(dict[int, Cable]):
         link = self.config.ports_of(drive.name).get(port)
         if link is None:
             return
-        cable = self[link.number]
-        cable.port_up = is_up
-        for part, _ in self.ends(link.number):
-            if is_up and not cable.connected:
-                await part.read_cables()
-        await self.set_carrier(link.number)
+        self[link.number].port_up = is_up
+        await self.follow_port(link.number)
         where = "" if drive.name == "drive" else f"{drive.name} "
         self.supervisor.say(f"{where}port {port} link {'up' if is_up else 'down'}")
         self.supervisor.tell("link", part=drive.name, port=port, up=is_up)
 
-    def part_gone(self, part: Part) -> None:
+    async def follow_port(self, number: int) -> None:
+        """What is known of the drive's port has changed."""
+        for part, _ in self.ends(number):
+            if self[number].port_up and not self[number].connected:
+                await part.read_cables()
+        await self.set_carrier(number)
+
+    async def part_gone(self, part: Part) -> None:
         """A host's or a drive's process has ended."""
         for link in self.config.ports_of(part.name).values():
             part.lose_cable(self[link.number])
+            if link.is_shared:      # No event of the host tells it.
+                self[link.number].connected = False
+                await self.set_carrier(link.number)
 
     async def read_outside(self) -> None:
         """Ask the parts that know it which of their cables to the outside are connected."""

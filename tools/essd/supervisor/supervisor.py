@@ -160,7 +160,7 @@ class Supervisor:
             now = time.time()
             await self.halt_others(False, {"seconds": 0, "microseconds": int(1e6 * now)})
         part.after_end()
-        self.cables.part_gone(part)
+        await self.cables.part_gone(part)
 
     # Commands
 
