@@ -16,7 +16,7 @@ import pytest
 
 from essd.drive import port_lag
 from essd.instance import steps
-from essd.instance.config import STOCK
+from essd.instance.config import STOCK, STREAM
 from essd.instance.instance import Instance
 from essd.instance.steps import Job
 from essd.settings import block as config_block
@@ -67,12 +67,13 @@ def bond(instance: Instance, mode: str, addresses: list[str]) -> None:
     instance.run("set -e; " + "; ".join(lines))
 
 
-def boot(lag: str, mode: str, name: str = NAME, host_kind: str = STOCK) -> Job:
+def boot(lag: str, mode: str, name: str = NAME, host_kind: str = STOCK,
+         link: str = STREAM) -> Job:
     instance = Instance(name)
     instance.stop()
     setup.forget(name)
     config = setup.configure(Wish(
-        name=name, size="512M", capture=True, host_kind=host_kind,
+        name=name, size="512M", capture=True, host_kind=host_kind, link=link,
         network=config_block.Network(lag=lag, lacp_fast=True)))
     instance.start(config)
     instance.wait_ready("host")

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import test_lag as lag
 from conftest import SESSION
 from test_lag import wait
 
+import essd
 from essd.instance import steps
-from essd.instance.config import VHOST_USER
+from essd.instance.config import STOCK, VHOST_USER
 from essd.instance.instance import Instance
 from essd.instance.steps import Job
 from essd.setup import setup
@@ -23,6 +25,10 @@ from essd.testrun import pcap_check
 pytestmark = [pytest.mark.drive, pytest.mark.long]
 
 NAME = f"{SESSION}-vhost"
+# What cables do to about one frame of 300.
+FAULTS = {"lost": "wire direction=in when every=300 do drop",
+          "bad": "wire direction=out when every=300 do corrupt",
+          "twice": "wire direction=out when every=250 do duplicate"}
 WRITE = "--rw=randwrite --bsrange=4k-128k --iodepth=16 --size=16m"
 # About 10 s of I/O at a low rate, during which something happens.
 LONG = "--rw=randwrite --bs=4k --iodepth=8 --size=12m --rate_iops=300"
@@ -110,3 +116,39 @@ def test_drive_is_saved_and_loaded_under_io(job: Job) -> None:
         job.instance.ask("load")
     meanwhile(job, save_and_load)
     verify(job, WRITE)
+
+
+def survive_faults(job: Job) -> None:
+    """Verified I/O over cables that lose, change and repeat frames."""
+    faults = essd.attach(job.instance.name).drives[0].faults
+    for name, rule in FAULTS.items():
+        faults.add(rule, name)
+    try:
+        verify(job, LONG)
+        assert all(faults[name].fired > 3 for name in FAULTS)
+    finally:
+        faults.remove()
+
+
+def test_io_survives_a_bad_cable(job: Job) -> None:
+    survive_faults(job)
+
+
+def aggregate(name: str, host_kind: str) -> None:
+    """LACP over two cables: each of them fails in each way during verified I/O."""
+    try:
+        bond = lag.boot("lacp", lag.LACP, name, host_kind, VHOST_USER)
+        steps.discover(bond)
+        steps.connect(bond, options="--nr-io-queues=4 --reconnect-delay=1")
+        wait(lambda: lag.bonded(bond), lag.status(bond))
+        before = [lag.tx_frames(bond, port) for port in (0, 1)]
+        lag.survive(bond, lambda: lag.bonded(bond), lag.CABLE, lag.SLAVE)
+        for port in (0, 1):
+            assert lag.tx_frames(bond, port) - before[port] > 500, "a port had no part in it"
+    finally:
+        Instance(name).stop()
+        setup.forget(name)
+
+
+def test_ports_are_aggregated() -> None:
+    aggregate(f"{NAME}-lag", STOCK)
