@@ -23,7 +23,7 @@ from essd.build import guest_build, uml_build
 from essd.build.fw_build import BuildError
 from essd.build.guest_build import Guest
 from essd.build.uml_build import UmlKernel
-from essd.instance.config import Config, Host, Link, console_log
+from essd.instance.config import UML, VHOST_USER, Config, Host, Link, console_log
 from essd.instance.instance import Instance
 from essd.machine import uml
 from essd.setup import prepare, setup
@@ -287,14 +287,35 @@ def test_what_is_not_asked_for_is_neither_built_nor_tried(
 
 def test_the_kernel_opens_its_files_by_short_names(config: Config, tmp_path: Path) -> None:
     folder = tmp_path / "a b,c:d"
-    words = uml.kernel_command(config, "host", {0: 11, 1: 12, 255: 13}, 14)
+    words = uml.kernel_command(config, "host", folder, {0: 11, 1: 12, 255: 13}, 14)
     assert not any(str(folder) in word for word in words)
     assert {"mem=512M", "ubd0rc=root.squashfs", "initrd=initrd", "ssl0=fd:14,null",
             f"essd.uuid={config.hosts['host'].uuid}"} <= set(words)
 
 
+def test_a_card_in_shared_memory_has_no_socket_of_the_relay(config: Config,
+                                                            tmp_path: Path) -> None:
+    """Its word tells the kernel its MAC, its MTU (9000, low byte first) and its speed."""
+    config.links[1].kind = VHOST_USER
+    folder = tmp_path / "a b,c:d"
+    words = uml.kernel_command(config, "host", folder, {0: 11, 255: 13}, 14)
+    assert [word for word in words if word.startswith("virtio_uml")] == [
+        "virtio_uml.device=../port1.sock:1:1:02e55e000101" "0100" "0100" "2823" "a8610000" "01"]
+    assert [word.split(",")[1] for word in words if word.startswith("vec")] == ["fd=11", "fd=13"]
+    command = " ".join(uml.relay_command(config, "host", folder, {0: 21, 255: 23}))
+    assert "cable0" in command and "mgmt" in command and "cable1" not in command
+
+
+def test_shared_memory_needs_room_in_dev_shm(monkeypatch: pytest.MonkeyPatch) -> None:
+    uml.check_shared_memory(16)
+    monkeypatch.setattr(uml, "memory_folder", lambda folder, mib: folder)
+    wish = setup.Wish(name="unit", host_kind=UML, link=VHOST_USER)
+    with pytest.raises(EssdError, match="/dev/shm has no room for 1024 MiB"):
+        setup.check_host_kind(wish)
+
+
 def test_each_card_has_its_socket_its_mac_and_its_mtu(config: Config, tmp_path: Path) -> None:
-    words = uml.kernel_command(config, "host", {0: 11, 1: 12, 255: 13}, 14)
+    words = uml.kernel_command(config, "host", tmp_path, {0: 11, 1: 12, 255: 13}, 14)
     assert [word for word in words if word.startswith("vec")] == [
         "vec0:transport=fd,fd=11,mac=02:e5:5e:00:01:00,mtu=1500,depth=128",
         "vec1:transport=fd,fd=12,mac=02:e5:5e:00:01:01,mtu=9000,depth=128",

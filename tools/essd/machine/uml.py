@@ -20,6 +20,7 @@ import resource
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,7 +30,7 @@ from ..base.errors import EssdError
 from ..base.files import replace_file
 from ..build.guest_build import Cpio, Guest, UML_SOURCE
 from ..build.uml_build import UmlKernel
-from ..instance.config import Config, part_file
+from ..instance.config import STREAM, VHOST_USER, Config, part_file
 from .vm import (MANAGEMENT, MGMT_CARD, QEMU, cable, card_mac, dump_options, guest_words,
                  qmp_options, sandbox_options)
 
@@ -42,6 +43,8 @@ CONSOLE = ("con=null", "con0=null,fd:1", "ssl=null")
 ROOT, INITRD = "root.squashfs", "initrd"        # names in the part's folder
 # Frames that a card takes in one system call.
 DEPTH = 128
+# A card whose frames pass through the host's memory: virtio 1.2, section 5.1.4.
+VIRTIO_NET, LINK_UP, SPEED_MBPS, FULL_DUPLEX = 1, 1, 25000, 1
 TRY_S = 30
 PR_SET_PDEATHSIG = 1
 
@@ -56,6 +59,8 @@ def relay_command(config: Config, part: str, folder: Path,
     command = [relay, "-nodefaults", "-no-user-config", "-display", "none",
                *sandbox_options(), "-M", "none", *qmp_options(folder, part)]
     for number, link in config.ports_of(part).items():
+        if link.is_shared:
+            continue
         command += cable(link, folder, part)
         command += joined(number, f"cable{link.number}", f"port{link.number}",
                           descriptors[number])
@@ -72,7 +77,21 @@ def joined(number: int, inside: str, card: str, descriptor: int) -> list[str]:
             "-netdev", f"hubport,id=hub{number}-1,hubid={number},netdev={card}"]
 
 
-def kernel_command(config: Config, part: str, descriptors: dict[int, int],
+def shared_card(config: Config, part: str, number: int, folder: Path) -> str:
+    """The kernel's word for a card whose frames pass through its memory (vhost-user).
+
+    The last field is the card's configuration space (guest/uml, patch 0006).
+    """
+    link = config.ports_of(part)[number]
+    space = struct.pack("<6sHHHIB", bytes.fromhex(card_mac(config.hosts[part], number)
+                                                  .replace(":", "")),
+                        LINK_UP, 1, link.card_mtu(True), SPEED_MBPS, FULL_DUPLEX)
+    # From the kernel's folder: a path could have a colon, or be too long for a socket.
+    path = os.path.relpath(link.socket(folder), part_file(folder, part, ""))
+    return f"virtio_uml.device={path}:{VIRTIO_NET}:{number}:{space.hex()}"
+
+
+def kernel_command(config: Config, part: str, folder: Path, descriptors: dict[int, int],
                    carrier: int) -> list[str]:
     """The command of the kernel.
 
@@ -88,6 +107,8 @@ def kernel_command(config: Config, part: str, descriptors: dict[int, int],
         mtu = links[number].card_mtu(True) if number in links else 1500
         command.append(f"vec{n}:transport=fd,fd={descriptor},mac={card_mac(host, number)},"
                        f"mtu={mtu},depth={DEPTH}")
+    command += [shared_card(config, part, number, folder)
+                for number, link in links.items() if link.is_shared]
     return [*command, *guest_words(config, part)]
 
 
@@ -130,6 +151,15 @@ def memory_folder(folder: Path, memory_mib: int) -> Path:
                 not there.f_flag & os.ST_NOEXEC:
             return place
     return folder
+
+
+def check_shared_memory(memory_mib: int) -> None:
+    """EssdError if the kernel's memory is in no file that a drive takes (vhost_map.h)."""
+    elsewhere = Path()
+    if memory_folder(elsewhere, memory_mib) == elsewhere:
+        raise EssdError(f"/dev/shm has no room for {memory_mib} MiB, a host's memory, which "
+                        f"a cable of kind {VHOST_USER} shares: give this machine or container "
+                        f"a larger /dev/shm, or use --link {STREAM}")
 
 
 def environment(folder: Path, memory_mib: int) -> dict[str, str]:

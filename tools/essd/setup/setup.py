@@ -22,7 +22,7 @@ from ..build.fw_build import Firmware
 from ..instance.config import (BootKey, Config, DEFAULT_PORTS, Drive, End, HOST_KINDS, Host,
                                Link, NATIVE, Nand, PEER_PORT, Peer, RISCV, STOCK, STREAM,
                                Switch, UML, VHOST_USER)
-from ..machine import i2c_devices, key_log, outside, straps
+from ..machine import i2c_devices, key_log, outside, straps, uml
 from ..machine.outside import Outside
 from ..settings import block as config_block, settings
 from ..storage import boot_key, flash, media, nand
@@ -233,8 +233,10 @@ def check_host_kind(wish: Wish) -> None:
     if wish.host_kind not in HOST_KINDS:
         raise EssdError(f"{wish.host_kind!r} is no kind of host: there are {STOCK} and {UML}")
     check_cpus(wish.host_kind, wish.cpus)
-    if wish.link == VHOST_USER and (wish.host_kind, wish.target) != (STOCK, "drive"):
-        raise EssdError(f"cables of kind {VHOST_USER} lead from a {STOCK} host to a drive")
+    if wish.link == VHOST_USER and wish.target != "drive":
+        raise EssdError(f"cables of kind {VHOST_USER} lead from a host to a drive")
+    if wish.link == VHOST_USER and wish.host and wish.host_kind == UML:
+        uml.check_shared_memory(wish.memory_mib)
 
 
 def check_cpus(host_kind: str, cpus: int) -> None:

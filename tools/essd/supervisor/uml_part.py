@@ -13,7 +13,7 @@ import signal
 import socket
 from typing import Any
 
-from ..instance.config import console_log
+from ..instance.config import Link, console_log
 from ..machine import uml
 from ..machine.vm import MGMT_CARD
 from .guest_part import HostPart
@@ -29,11 +29,15 @@ class UmlPart(HostPart):
     kernel: asyncio.subprocess.Process | None = None
     carrier: socket.socket | None = None    # to it, lines "eth0 1" are written
 
+    def links(self) -> dict[int, Link]:
+        return self.supervisor.config.ports_of(self.name)
+
     def open_devices(self) -> dict[int, int]:
         """Make a socket for each card; QEMU's ends are returned, ours are kept."""
         self.ends: dict[int, int] = {}
         theirs = {}
-        for number in (*self.supervisor.config.ports_of(self.name), MGMT_CARD):
+        sockets = [number for number, link in self.links().items() if not link.is_shared]
+        for number in (*sockets, MGMT_CARD):
             pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
             for end in pair:
                 end.setblocking(False)
@@ -62,8 +66,8 @@ class UmlPart(HostPart):
         theirs, self.carrier = socket.socketpair()
         self.carrier.setblocking(False)
         with theirs:
-            command = uml.kernel_command(self.supervisor.config, self.name, self.ends,
-                                         theirs.fileno())
+            command = uml.kernel_command(self.supervisor.config, self.name, self.folder,
+                                         self.ends, theirs.fileno())
             memory = self.supervisor.config.hosts[self.name].memory_mib
             with open(self.log, "a", encoding="utf-8") as log, \
                     open(console_log(self.folder, self.name), "wb") as console:
@@ -102,8 +106,12 @@ class UmlPart(HostPart):
         await super().gone()
 
     async def execute(self, command: str, arguments: dict[str, Any]) -> object:
-        """Send a command to the relay; those that mean the machine go to the kernel, too."""
-        answer = await super().execute(command, arguments)
+        """Send a command to the relay; those that mean the machine go to the kernel, too.
+
+        Of a cable that the kernel itself has, through its memory, the relay knows nothing.
+        """
+        shared = command == "set_link" and self.is_shared(str(arguments.get("name")))
+        answer: object = {} if shared else await super().execute(command, arguments)
         if command == "set_link":
             self.tell_carrier(str(arguments["name"]), bool(arguments["up"]))
         if command in ("stop", "cont") and self.kernel is not None:
@@ -111,6 +119,18 @@ class UmlPart(HostPart):
                 self.kernel.send_signal(signal.SIGSTOP if command == "stop"
                                         else signal.SIGCONT)
         return answer
+
+    def is_shared(self, name: str) -> bool:
+        """Whether QMP's name of a card, "port0", means one with shared memory."""
+        return any(name == f"port{link.number}" and link.is_shared
+                   for link in self.links().values())
+
+    async def read_cables(self) -> None:
+        await super().read_cables()
+        for link in self.links().values():
+            if link.is_shared:      # The drive's port tells the rest by its link.
+                drive = self.supervisor.parts[link.far_end(self.name).part]
+                self.supervisor.cables[link.number].connected = drive.state == "running"
 
     def tell_carrier(self, name: str, is_up: bool) -> None:
         """Give the card at a cable a carrier, or take it away."""

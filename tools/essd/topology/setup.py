@@ -14,7 +14,7 @@ from ..build import native_build
 from ..instance.config import (BootKey, Config, Drive, End, Host, Link, NATIVE, Nand, Switch,
                                UML, VHOST_USER)
 from ..instance.instance import Instance
-from ..machine import i2c_devices, key_log, outside, straps
+from ..machine import i2c_devices, key_log, outside, straps, uml
 from ..machine.outside import Outside
 from ..settings.block import Config as Settings
 from ..setup import native_hart, prepare, settings_cmd, setup
@@ -87,6 +87,15 @@ def boot_key_of(wish: Wish) -> BootKey | None:
 def check_sockets(topology: Topology, name: str) -> None:
     """EssdError if a part's sockets would have too long paths."""
     chosen.check_sockets(name, topology.hosts, [*topology.drives, *topology.switches])
+
+
+def check_shared_memory(topology: Topology) -> None:
+    """EssdError if a host of user-mode Linux cannot share its memory with a drive."""
+    for cable in topology.cables:
+        for end in cable.ends if cable.kind == VHOST_USER else ():
+            host = topology.hosts.get(end.part)
+            if host is not None and host.kind == UML:
+                uml.check_shared_memory(host.memory_mib)
 
 
 def forget_for(topology: Topology, name: str) -> None:
@@ -214,6 +223,7 @@ def configured(topology: Topology, name: str, capture: bool, lower_floor: bool) 
     check_outside(topology)
     check_devices(asked)
     check_sockets(topology, name)
+    check_shared_memory(topology)
     arrays = arrays_of(topology, asked)
     keys = of_each(topology, asked, boot_key_of)
     files = {part: setup.drive_media(wish, arrays[part] is not None)
