@@ -129,4 +129,5 @@ const struct connect_hooks connect_hooks = {
     .abort_events = event_abort_all,
     .ctrl_freed = ctrl_freed,
     .queue_ends = order_keep,
+    .room_is_free = connect_serve_waiting,
 };

@@ -20,7 +20,7 @@
  *  - Write protection, Preempt and Abort, and detachment wait for the commands
  *    that write.
  *  - Creation, deletion, Format, attachment, detachment and Sanitize are
- *    checked at their turn.
+ *    checked at their turn, and so is a Connect that has waited for room.
  *  - Reservation Register, Acquire and Release look again whether the namespace
  *    is in use and the host still has it; Get LBA Status does before each read,
  *    Firmware Image Download after each window, write protection before it
@@ -51,7 +51,8 @@ enum nvmf_request_state {
     NVMF_REQUEST_AUTH,      /* Waits for the arithmetic of an authentication. */
     NVMF_REQUEST_WAIT_TURN, /* Waits for another command: for an overlapping
                              * write, a change of its namespace, a scratch
-                             * buffer, or the other one of its fused pair. */
+                             * buffer, or the other one of its fused pair; or
+                             * for the end of other connections. */
     NVMF_REQUEST_STATES
 };
 

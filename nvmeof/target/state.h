@@ -96,9 +96,10 @@ struct nvmf_qpair {
     uint8_t state; /* enum qpair_state */
     uint8_t ctrl;  /* index, NO_CTRL until Connect */
     bool has_sq_flow_control;
-    bool has_hints; /* QID and depth were known before Connect */
-    bool is_stream; /* it runs on TCP */
-    uint16_t qid;   /* 0 until it is known */
+    bool has_hints;    /* QID and depth were known before Connect */
+    bool is_stream;    /* it runs on TCP */
+    bool is_displaced; /* a Connect waits for its charge */
+    uint16_t qid;      /* 0 until it is known */
     uint16_t portid;
     uint32_t link;   /* of the address that the host uses */
     uint16_t depth;  /* capsules of the transport; 1 until it is known */
@@ -287,6 +288,7 @@ struct nvmf_target {
     uint16_t self_test_cntlid; /* controller that has started the last one */
     struct reservation reservation[NVMF_RESERVATION_NAMESPACES];
     struct reservation reservation_draft; /* a change that is not saved yet */
+    struct nvmf_queue connecting; /* Connects that wait for room: fabrics.c */
     struct nvmf_queue awaiting;   /* wait for the commands that were in flight
                                    * on their namespace: await.c */
     struct nvmf_queue protecting; /* wait until the protection of their

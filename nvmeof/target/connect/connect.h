@@ -27,12 +27,20 @@ struct connect_hooks {
     void (*ctrl_freed)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
     /* A queue pair begins to end with commands in flight. */
     void (*queue_ends)(struct nvmf_target *target);
+    /* One that had to go for a Connect has ended. */
+    void (*room_is_free)(struct nvmf_target *target);
 };
 
 extern const struct connect_hooks connect_hooks;
 
 /* qpair.c */
 uint16_t qpair_max_depth(uint16_t qid);
+
+/* What the queue pairs that had to go for a Connect have not given back yet. */
+uint32_t qpair_charge_expected(const struct nvmf_target *target);
+
+/* What they have given back for Connects that wait. */
+uint32_t qpair_charge_claimed(const struct nvmf_target *target);
 
 /*
  * Charge a queue to the queue budget when Connect has named its QID and size.
@@ -104,9 +112,13 @@ uint16_t share_choose(const struct nvmf_target *target, share_filter *may_go,
 
 /* displace.c: a Connect finds too little of the queue budget.  End queue pairs
  * without proof that have this much of it, by the shares of addresses.  It is
- * free when their connections have ended, so this Connect fails. */
-void displace_for_connect(struct nvmf_target *target, uint16_t qpair,
+ * free when their connections have ended: see qpair_charge_expected().
+ * @return false when there are too few */
+bool displace_for_connect(struct nvmf_target *target, uint16_t qpair,
                           uint16_t charge);
+
+/* fabrics.c: repeat the Connects that wait for what is free now. */
+void connect_serve_waiting(struct nvmf_target *target);
 
 /* host_auth.c */
 void auth_init(struct nvmf_auths *auths);

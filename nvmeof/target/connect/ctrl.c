@@ -347,7 +347,8 @@ uint16_t ctrl_grant_queues(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
     uint32_t room;
 
     ctrl_forget_promises(target, ctrl);
-    taken = target->depth_used + target->queues_promised * NVMF_MAX_DEPTH;
+    taken = target->depth_used + qpair_charge_claimed(target) +
+            target->queues_promised * NVMF_MAX_DEPTH;
     free_depth =
         taken < NVMF_TOTAL_DEPTH - 1 ? NVMF_TOTAL_DEPTH - 1 - taken : 0;
     room = MIN(free_depth / NVMF_MAX_DEPTH, target->config.max_io_queues);

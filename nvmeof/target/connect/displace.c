@@ -87,7 +87,7 @@ static uint16_t choose_queue(struct nvmf_target *target, share_filter *may_go,
     return index;
 }
 
-void displace_for_connect(struct nvmf_target *target, uint16_t index,
+bool displace_for_connect(struct nvmf_target *target, uint16_t index,
                           uint16_t charge)
 {
     uint32_t freed = 0;
@@ -97,11 +97,13 @@ void displace_for_connect(struct nvmf_target *target, uint16_t index,
             choose_queue(target, has_charge, target->qpair[index].host);
 
         if (other == NO_QPAIR) {
-            return;
+            return false;
         }
         freed += target->qpair[other].charge;
+        target->qpair[other].is_displaced = true;
         qpair_end_silent(target, other);
     }
+    return true;
 }
 
 bool nvmf_qpair_displace(struct nvmf_target *target,

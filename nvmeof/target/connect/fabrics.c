@@ -74,6 +74,46 @@ static uint16_t admit_host(struct nvmf_target *target,
     return auth_admit(target, hostnqn, is_proven, needs_auth);
 }
 
+/*
+ * A Connect finds too little of the queue budget.  If queue pairs without proof
+ * have to make room, it waits until they have: if it were refused, their hosts
+ * could take the room again before this host comes back.
+ *
+ * @return a status, or NVMF_PENDING
+ */
+static uint16_t wait_for_room(struct nvmf_target *target,
+                              struct nvmf_request *req, uint16_t charge)
+{
+    bool has_waited = req->progress != 0;
+
+    if (!(has_waited && qpair_charge_expected(target) != 0) &&
+        !displace_for_connect(target, req->qpair, charge)) {
+        return NVME_SC_CONNECT_BUSY;
+    }
+    req->progress = charge;
+    request_wait_turn(req);
+    queue_push(&target->connecting, req);
+    return NVMF_PENDING;
+}
+
+void connect_serve_waiting(struct nvmf_target *target)
+{
+    struct nvmf_queue *queue = &target->connecting;
+    struct nvmf_request *req;
+
+    if (queue->is_retrying) {
+        return; /* the call that is running will look again */
+    }
+    queue->is_retrying = true;
+    while ((req = queue_pop(queue)) != NULL) {
+        request_restart(target, req);
+        if (req == queue->head) {
+            break; /* there is still too little */
+        }
+    }
+    queue->is_retrying = false;
+}
+
 static uint16_t connect_admin(struct nvmf_target *target,
                               struct nvmf_request *req,
                               const struct connect_command *connect,
@@ -104,14 +144,13 @@ static uint16_t connect_admin(struct nvmf_target *target,
     }
     if (!qpair_size_from_connect(target, req->qpair, 0,
                                  (uint16_t)(connect->sqsize + 1), NULL)) {
-        displace_for_connect(target, req->qpair, NVMF_ADMIN_DEPTH);
-        return NVME_SC_CONNECT_BUSY;
+        return wait_for_room(target, req, NVMF_ADMIN_DEPTH);
     }
     *ctrl = ctrl_create(target, is_discovery, request_qpair(target, req), data,
                         connect->kato_ms);
     if (*ctrl == NO_CTRL) {
         qpair_forget_size(target, req->qpair);
-        displace_for_connect(target, req->qpair, NVMF_ADMIN_DEPTH);
+        (void)displace_for_connect(target, req->qpair, NVMF_ADMIN_DEPTH);
         return NVME_SC_CONNECT_BUSY;
     }
     return NVME_SC_SUCCESS;
@@ -157,9 +196,7 @@ static uint16_t connect_io(struct nvmf_target *target, struct nvmf_request *req,
     }
     if (!qpair_size_from_connect(target, req->qpair, connect->qid,
                                  (uint16_t)(connect->sqsize + 1), ctrl)) {
-        displace_for_connect(target, req->qpair,
-                             (uint16_t)(connect->sqsize + 1));
-        return NVME_SC_CONNECT_BUSY;
+        return wait_for_room(target, req, (uint16_t)(connect->sqsize + 1));
     }
     return NVME_SC_SUCCESS;
 }

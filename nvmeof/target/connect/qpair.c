@@ -93,6 +93,35 @@ static uint32_t promised_to_host(const struct nvmf_target *target,
     return promised;
 }
 
+uint32_t qpair_charge_expected(const struct nvmf_target *target)
+{
+    uint32_t charge = 0;
+
+    for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
+        if (target->qpair[i].is_displaced) {
+            charge += target->qpair[i].charge;
+        }
+    }
+    return charge;
+}
+
+uint32_t qpair_charge_claimed(const struct nvmf_target *target)
+{
+    const struct nvmf_queue *queue = &target->connecting;
+    uint32_t wanted = 0;
+    uint32_t expected;
+
+    if (!queue_is_ahead(queue)) {
+        return 0; /* nobody waits, or it is the turn of the first one */
+    }
+    for (const struct nvmf_request *req = queue->head; req != NULL;
+         req = req->next) {
+        wanted += req->progress;
+    }
+    expected = qpair_charge_expected(target);
+    return wanted > expected ? wanted - expected : 0;
+}
+
 /*
  * Charge a queue pair to the queue budget: the depths of all queues, and of the
  * I/O queues that Set Features promised to controllers, must stay below the
@@ -113,15 +142,19 @@ static bool charge_budget(struct nvmf_target *target, struct nvmf_qpair *qpair,
     uint32_t promised = target->queues_promised;
     uint16_t charge = qid == 0 ? NVMF_ADMIN_DEPTH : depth;
     bool borrows = ctrl != NULL && ctrl->promised > 0;
+    uint32_t own = 0; /* promises that it may use */
+    uint32_t claimed;
 
     if (borrows) {
-        promised--; /* this queue is one of those promised to its controller */
+        own = 1; /* this queue is one of those promised to its controller */
         charge = NVMF_MAX_DEPTH;
     } else if (qid != 0 && ctrl == NULL) {
         /* Older hosts do not name the controller to which it was promised. */
-        promised -= promised_to_host(target, qpair->host);
+        own = promised_to_host(target, qpair->host);
     }
-    if (target->depth_used + charge + promised * NVMF_MAX_DEPTH >=
+    claimed = own == 0 ? qpair_charge_claimed(target) : 0;
+    promised -= own;
+    if (target->depth_used + claimed + charge + promised * NVMF_MAX_DEPTH >=
         NVMF_TOTAL_DEPTH) {
         return false;
     }
@@ -415,13 +448,18 @@ void qpair_end_silent(struct nvmf_target *target, uint16_t index)
 static void qpair_free(struct nvmf_target *target, uint16_t index)
 {
     struct nvmf_qpair *qpair = &target->qpair[index];
+    bool is_awaited = qpair->is_displaced;
 
     qpair_enter(qpair, QPAIR_FREE);
+    qpair->is_displaced = false;
     release_budget(target, qpair);
     target->qpair_count--;
     target->free_qpair[NVMF_MAX_QPAIRS - 1 - target->qpair_count] = index;
     if (qpair->ctrl != NO_CTRL) {
         ctrl_release(target, qpair->ctrl, qpair->is_joined);
+    }
+    if (is_awaited) {
+        connect_hooks.room_is_free(target);
     }
 }
 

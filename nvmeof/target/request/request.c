@@ -693,7 +693,7 @@ void request_drop_waiting(struct nvmf_target *target, uint16_t qpair)
         &target->held,          &target->scratch.waiting,
         &target->order.waiting, &target->arrivals.waiting,
         &target->lba.waiting,   &target->awaiting,
-        &target->protecting,
+        &target->protecting,    &target->connecting,
     };
     struct nvmf_request *req;
 

@@ -1308,7 +1308,75 @@ static void test_discovery_controllers_of_tcp_make_room_for_rdma(void **state)
     assert_true(nvmf_qpair_closed(target, qpair));
 }
 
+static void send_connect(struct world *w, const struct link *link, uint16_t qid,
+                         uint16_t cntlid, uint16_t depth)
+{
+    struct nvme_sqe sqe = connect_sqe(qid, depth, true);
+    uint8_t bytes[CONNECT_DATA_LEN];
+    struct connect_data data;
+
+    fake_connect_data(&data, cntlid, FAKE_SUBNQN);
+    connect_data_emit(bytes, &data);
+    send_capsule(w, link, &sqe, bytes, sizeof(bytes));
+    world_run(w, SECOND_US);
+}
+
+/* Reserve a queue pair of the fake transport, which the test has to close.
+ * @return whether there is room for it */
+static bool reserve_other(struct world *w)
+{
+    struct nvmf_qpair_hints hints = {.sqsize = NVMF_ADMIN_DEPTH - 1};
+    struct nvmf_qpair_params params = {.transport = &w->fake->transport,
+                                       .hints = &hints};
+    uint16_t qpair;
+
+    return nvmf_qpair_reserve(w->fake->target, &params, &qpair) ==
+           NVMF_RESERVE_OK;
+}
+
+/* Connect waits for the room, and nobody else gets it: an attacker who opens
+ * another connection for each one that has to go would always be quicker than a
+ * host that is told to try again. */
 static void test_discovery_controllers_of_rdma_make_room_for_tcp(void **state)
+{
+    struct world *w = *state;
+    struct fake *fake = w->fake;
+    uint16_t qpairs[NVMF_MAX_HOSTS];
+    struct nvme_cqe cqe;
+    struct link admin;
+    struct link io;
+
+    for (unsigned int i = 0; i < NVMF_MAX_HOSTS; i++) {
+        qpairs[i] = fake_discovery_host(fake);
+    }
+    world_run(w, 2 * SECOND_US);
+    admin = open_link(w, 0);
+    send_connect(w, &admin, 0, 0xffff, NVMF_ADMIN_DEPTH);
+    assert_int_equal(admin.peer->received, admin.peer->read);
+    assert_int_equal(fake->disconnect_count, 2); /* without waiting for it */
+    assert_int_equal(fake->disconnected[0], qpairs[0]);
+    fake_close(fake, qpairs[0]);
+    assert_false(reserve_other(w));
+    cqe = take_response(w, &admin);
+    assert_int_equal(cqe.status, 0);
+
+    enable_ctrl(w, &admin);
+    io = open_link(w, 0);
+    send_connect(w, &io, 1, (uint16_t)cqe.dw0, NVMF_MAX_DEPTH);
+    assert_int_equal(fake->disconnect_count, 6);
+    fake_close(fake, qpairs[1]);
+    assert_false(reserve_other(w));
+    world_run(w, SECOND_US);
+    assert_int_equal(io.peer->received, io.peer->read);
+    fake_close(fake, qpairs[2]);
+    assert_int_equal(take_response(w, &io).status, 0);
+    for (unsigned int i = 3; i < NVMF_MAX_HOSTS; i++) {
+        fake_close(fake, qpairs[i]);
+    }
+}
+
+/* What is not given back for a Connect that waits is for all. */
+static void test_a_connect_that_waits_keeps_no_other_room(void **state)
 {
     struct world *w = *state;
     struct fake *fake = w->fake;
@@ -1320,12 +1388,12 @@ static void test_discovery_controllers_of_rdma_make_room_for_tcp(void **state)
     }
     world_run(w, 2 * SECOND_US);
     link = open_link(w, 0);
-    assert_int_equal(connect_queue(w, &link, 0, 0xffff, true).status & 0x7ff,
-                     NVME_SC_CONNECT_BUSY);
-    assert_int_equal(fake->disconnect_count, 2); /* without waiting for it */
-    assert_int_equal(fake->disconnected[0], qpairs[0]);
+    send_connect(w, &link, 0, 0xffff, NVMF_ADMIN_DEPTH);
+    fake_close(fake, qpairs[1]);
+    assert_int_equal(link.peer->received, link.peer->read);
+    qpairs[1] = fake_discovery_host(fake);
     fake_close(fake, qpairs[0]);
-    assert_int_equal(connect_queue(w, &link, 0, 0xffff, true).status, 0);
+    assert_int_equal(take_response(w, &link).status, 0);
     for (unsigned int i = 1; i < NVMF_MAX_HOSTS; i++) {
         fake_close(fake, qpairs[i]);
     }
