@@ -5,11 +5,11 @@
 
 #include <stdio.h>
 
+#include "tests/auth_secrets.h"
 #include "tests/auth_host.h"
 #include "tests/test_fixture.h"
 
-#define SECRET "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
-#define KEY    "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR"
+#define KEY "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR"
 
 TEST_FIXTURE(setup, teardown)
 
@@ -154,8 +154,7 @@ static void test_a_wrong_secret_ends_the_connection_with_one_line(void **state)
     add_host();
     assert_int_equal(host_connect(host, &target),
                      NVME_SC_AUTH_REQUIRED | NVME_STATUS_DNR);
-    authenticate_queue(
-        0, "DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:");
+    authenticate_queue(0, OTHER_SECRET);
     assert_true(auth_failure_parse(&failure, message, sizeof(message)));
     assert_int_equal(failure.id, AUTH_ID_FAILURE1);
     assert_int_equal(failure.explanation, AUTH_FAILED_PROOF);

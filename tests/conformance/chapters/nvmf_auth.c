@@ -12,15 +12,10 @@
 #include "lib/bytes.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmf_lib.h"
+#include "tests/auth_secrets.h"
 #include "tests/auth_host.h"
 
 #define HOST_NQN "nqn.2026-01.net.example:conform-auth"
-#define SECRET   "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
-#define OTHER_SECRET                                                           \
-    "DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
-#define DRIVE_SECRET                                                           \
-    "DHHC-1:02:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS" \
-    "4vcSEgBQ==:"
 
 enum {
     BUFFER_LEN = 4096,

@@ -14,6 +14,7 @@
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/reservation.h"
 #include "robust_lib.h"
+#include "tests/auth_secrets.h"
 
 /*
  * The host with this name may have a secret in the target's list of hosts.  The
@@ -21,8 +22,6 @@
  * name.
  */
 #define CLAIMED_NQN "nqn.2026-01.net.example:conform-claimed"
-#define CLAIMED_SECRET                                                         \
-    "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
 
 enum {
     REPEATS = 2, /* of each attack */
@@ -829,7 +828,7 @@ static struct hostile *open_hostile(struct conf *conf)
     hostile->conf = conf;
     if (conf_target(conf)->is_ours) {
         conf_console(conf, "host add " CLAIMED_NQN);
-        conf_console(conf, "host secret " CLAIMED_NQN " " CLAIMED_SECRET);
+        conf_console(conf, "host secret " CLAIMED_NQN " " SECRET);
     }
     hostile->good = conf_connect(
         conf, &(struct conf_session){.port = conf_target(conf)->num_ports - 1,

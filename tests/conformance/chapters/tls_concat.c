@@ -8,15 +8,9 @@
 #include <string.h>
 
 #include "lib/bytes.h"
+#include "tests/auth_secrets.h"
 #include "tests/auth_host.h"
 #include "tls_lib.h"
-
-#define SECRET "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
-#define OTHER_SECRET                                                           \
-    "DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
-#define DRIVE_SECRET                                                           \
-    "DHHC-1:02:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS" \
-    "4vcSEgBQ==:"
 
 enum {
     SC_OBSOLETE = 1, /* values of SC_C */

@@ -8,13 +8,13 @@
 #include <cmocka.h>
 
 #include "firmware/hosts/host_table.h"
+#include "tests/auth_secrets.h"
 #include "tests/own_stack.h"
 #include "tests/test_fixture.h"
 
 #include <string.h>
 
-#define NQN    "nqn.2014-08.org.example:host"
-#define SECRET "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
+#define NQN "nqn.2014-08.org.example:host"
 
 #define PSK    "NVMeTLSkey-1:00:AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyAl7OaH:"
 

@@ -4,6 +4,7 @@
  * hardware errors and peripherals.  The others, and the protocol, are tested in
  * tests/native/test_mgmt.c.
  */
+#include "tests/auth_secrets.h"
 #include "tests/native/bed.h"
 
 #include <string.h>
@@ -13,7 +14,6 @@
 #include "tests/test_fixture.h"
 
 #define NQN       "nqn.2014-08.org.example:host"
-#define SECRET    "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
 #define FAULT     "\"rule\":3,\"do\":\"status\",\"status\":130"
 #define PDU_FAULT "\"rule\":3,\"place\":\"pdu\",\"do\":\"data-digest\""
 

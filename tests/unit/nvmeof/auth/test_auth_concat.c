@@ -12,15 +12,12 @@
 
 #include <cmocka.h>
 
+#include "tests/auth_secrets.h"
 #include "tests/auth_host.h"
 
 #define HOST_NQN                                                               \
     "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-3333-4444-555555555555"
 #define SUB_NQN "nqn.2014-08.org.example:essd"
-#define SECRET  "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
-#define CTRL_SECRET                                                            \
-    "DHHC-1:02:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS" \
-    "4vcSEgBQ==:"
 
 enum { MESSAGE_MAX = 4096 };
 
@@ -52,7 +49,7 @@ static void begin_session(uint8_t concat, uint8_t allowed,
     crypto_init(&arithmetic, count_up, &next_random);
     ops = crypto_ops(&arithmetic);
     assert_true(auth_key_parse(&host_key, SECRET));
-    assert_true(auth_key_parse(&ctrl_key, CTRL_SECRET));
+    assert_true(auth_key_parse(&ctrl_key, DRIVE_SECRET));
     peer = (struct auth_peer){
         .hostnqn = HOST_NQN,
         .subnqn = SUB_NQN,
@@ -207,7 +204,7 @@ static void test_both_sides_prove_themselves_and_generate_a_key(void **state)
     size_t len;
 
     (void)state;
-    begin_session(AUTH_CONCAT_NEW, AUTH_CONCAT_NEW, CTRL_SECRET);
+    begin_session(AUTH_CONCAT_NEW, AUTH_CONCAT_NEW, DRIVE_SECRET);
     send_negotiate(BIT(AUTH_SHA256), BIT(AUTH_FFDHE2048));
     send_message(make_reply());
     len = auth_answer_len(&session);

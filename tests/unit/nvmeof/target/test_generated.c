@@ -3,6 +3,7 @@
  * Keys of TLS that hosts generate when they authenticate: who may ask for one,
  * whom it admits, how many there are and how long they last.
  */
+#include "tests/auth_secrets.h"
 #include "tests/test_fixture.h"
 #include "fake.h"
 
@@ -12,10 +13,6 @@
 #include "lib/random.h"
 #include "nvmeof/target/connect/connect.h"
 #include "tests/auth_host.h"
-
-#define SECRET "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
-#define OTHER_SECRET                                                           \
-    "DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
 
 enum {
     MESSAGE_LEN = 4096,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which hosts may connect, and authentication of their queues. */
+#include "tests/auth_secrets.h"
 #include "tests/test_fixture.h"
 #include "fake.h"
 
@@ -8,13 +9,6 @@
 #include "lib/random.h"
 #include "nvmeof/target/base/base.h"
 #include "tests/auth_host.h"
-
-#define SECRET "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
-#define CTRL_SECRET                                                            \
-    "DHHC-1:02:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS" \
-    "4vcSEgBQ==:"
-#define OTHER_SECRET                                                           \
-    "DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
 
 enum {
     MESSAGE_LEN = 4096,
@@ -67,7 +61,7 @@ static int setup_hosts(void **state)
     world.is_allowed = true;
     crypto_init(&world.crypto, fill_random, NULL);
     assert_true(auth_key_parse(&world.host_key, SECRET));
-    assert_true(auth_key_parse(&world.ctrl_key, CTRL_SECRET));
+    assert_true(auth_key_parse(&world.ctrl_key, DRIVE_SECRET));
     fake->config.hosts.find = find_host;
     fake->config.crypto = crypto_ops(&world.crypto);
     fake->config.auth_ended = note_end;
@@ -274,7 +268,7 @@ static void test_a_queue_becomes_live_after_success2_if_both_sides_prove(
     uint16_t qpair;
 
     assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
-    new_host(&host, SECRET, CTRL_SECRET);
+    new_host(&host, SECRET, DRIVE_SECRET);
     authenticate_queue(fake, qpair, &host, BIT(AUTH_DH_NULL));
     assert_true(auth_host_accepts(&host, world.message, MESSAGE_LEN));
     assert_int_equal(qpair_state(fake, qpair), QPAIR_AUTHENTICATING);
@@ -1230,7 +1224,7 @@ static void disturb_target(struct fake *fake, struct stranger *stranger)
         if (!stranger->is_connected) { /* It is not on the list. */
             close_stranger(fake, stranger);
         }
-        new_host(&stranger->host, OTHER_SECRET, CTRL_SECRET);
+        new_host(&stranger->host, OTHER_SECRET, DRIVE_SECRET);
         return;
     }
     switch (random_below(8)) {
