@@ -13,78 +13,12 @@
 #include "firmware/store/flash_layout.h"
 #include "tests/test_fixture.h"
 
-#include <string.h>
+#define PART_ADDR  FLASH_ERROR_LOG_ADDR
+#define PART_BYTES FLASH_ERROR_LOG_SIZE
+#define PART_PAGE  FLASH_PAGE_BYTES
+#include "tests/unit/firmware/store/flash_part.h"
 
 enum { SECTOR_RECORDS = 63 };
-#define NEVER SIZE_MAX
-
-static struct flash flash;
-static size_t bytes_left; /* bytes written until the power fails */
-static unsigned int erasures;
-static uint8_t part[FLASH_ERROR_LOG_SIZE];
-
-static uint8_t *part_at(uint32_t addr, size_t len_bytes)
-{
-    assert_true(addr >= FLASH_ERROR_LOG_ADDR);
-    assert_true(addr - FLASH_ERROR_LOG_ADDR + len_bytes <= sizeof(part));
-    return part + (addr - FLASH_ERROR_LOG_ADDR);
-}
-
-static bool spend_byte(void)
-{
-    if (bytes_left == 0) {
-        return false;
-    }
-    bytes_left -= bytes_left != NEVER;
-    return true;
-}
-
-void flash_read(const struct flash *of, uint32_t addr, void *buf,
-                size_t len_bytes)
-{
-    assert_ptr_equal(of, &flash);
-    memcpy(buf, part_at(addr, len_bytes), len_bytes);
-}
-
-bool flash_erase_sector(const struct flash *of, uint32_t addr)
-{
-    uint8_t *sector = part_at(addr, FLASH_SECTOR_BYTES);
-
-    (void)of;
-    erasures++;
-    for (uint32_t i = 0; i < FLASH_SECTOR_BYTES; i++) {
-        if (!spend_byte()) {
-            return false;
-        }
-        sector[i] = 0xff;
-    }
-    return true;
-}
-
-bool flash_program(const struct flash *of, uint32_t addr, const void *data,
-                   size_t len_bytes)
-{
-    uint8_t *to = part_at(addr, len_bytes);
-
-    (void)of;
-    assert_int_equal(addr / 256, (addr + len_bytes - 1) / 256);
-    for (size_t i = 0; i < len_bytes; i++) {
-        if (!spend_byte()) {
-            return false;
-        }
-        to[i] &= ((const uint8_t *)data)[i];
-    }
-    return true;
-}
-
-static int blank_part(void **state)
-{
-    (void)state;
-    memset(part, 0xff, sizeof(part));
-    bytes_left = NEVER;
-    erasures = 0;
-    return 0;
-}
 
 static struct error_record record_of(uint32_t n)
 {

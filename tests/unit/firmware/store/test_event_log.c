@@ -13,78 +13,14 @@
 #include "firmware/store/flash_layout.h"
 #include "tests/test_fixture.h"
 
-#include <string.h>
+#define PART_ADDR  FLASH_EVENTS_ADDR
+#define PART_BYTES FLASH_EVENTS_SIZE
+#define PART_PAGE  0x2000000u /* an event may cross pages */
+#include "tests/unit/firmware/store/flash_part.h"
 
 enum { LONGEST = 536, SHORTEST = 32 };
-#define NEVER SIZE_MAX
 
-static struct flash flash;
-static size_t bytes_left; /* bytes written until the power fails */
-static unsigned int erasures;
-static uint8_t part_of_flash[FLASH_EVENTS_SIZE];
 static struct event_records events;
-
-static uint8_t *part_at(uint32_t addr, size_t len_bytes)
-{
-    assert_true(addr >= FLASH_EVENTS_ADDR);
-    assert_true(addr - FLASH_EVENTS_ADDR + len_bytes <= sizeof(part_of_flash));
-    return part_of_flash + (addr - FLASH_EVENTS_ADDR);
-}
-
-static bool spend_byte(void)
-{
-    if (bytes_left == 0) {
-        return false;
-    }
-    bytes_left -= bytes_left != NEVER;
-    return true;
-}
-
-void flash_read(const struct flash *of, uint32_t addr, void *buf,
-                size_t len_bytes)
-{
-    assert_ptr_equal(of, &flash);
-    memcpy(buf, part_at(addr, len_bytes), len_bytes);
-}
-
-bool flash_erase_sector(const struct flash *of, uint32_t addr)
-{
-    uint8_t *sector = part_at(addr, FLASH_SECTOR_BYTES);
-
-    (void)of;
-    erasures++;
-    for (uint32_t i = 0; i < FLASH_SECTOR_BYTES; i++) {
-        if (!spend_byte()) {
-            return false;
-        }
-        sector[i] = 0xff;
-    }
-    return true;
-}
-
-bool flash_program(const struct flash *of, uint32_t addr, const void *data,
-                   size_t len_bytes)
-{
-    uint8_t *to = part_at(addr, len_bytes);
-
-    (void)of;
-    for (size_t i = 0; i < len_bytes; i++) {
-        if (!spend_byte()) {
-            return false;
-        }
-        to[i] &= ((const uint8_t *)data)[i];
-    }
-    return true;
-}
-
-static int blank_part(void **state)
-{
-    (void)state;
-    memset(part_of_flash, 0xff, sizeof(part_of_flash));
-    bytes_left = NEVER;
-    erasures = 0;
-    return 0;
-}
 
 /* The length and the bytes of an event depend on its number. */
 static uint16_t event_of(uint32_t number, uint8_t *event)
@@ -220,7 +156,7 @@ static void test_a_power_cut_loses_the_last_event_at_most(void **state)
            place.used == RECORDS_IN_SECTOR) {
         assert_true(write_event(&place, ++n)); /* the next one is long */
     }
-    sectors = part_of_flash + (place.sequence - 1) * FLASH_SECTOR_BYTES;
+    sectors = part + (place.sequence - 1) * FLASH_SECTOR_BYTES;
     memcpy(before, sectors, sizeof(before));
     for (size_t cut = 0;; cut += cut > 400 && cut < 4300 ? 64 : 1) {
         memcpy(sectors, before, sizeof(before));

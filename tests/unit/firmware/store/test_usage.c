@@ -10,76 +10,10 @@
 #include "firmware/store/usage.h"
 #include "tests/test_fixture.h"
 
-#include <string.h>
-
+#define PART_ADDR  0u
 #define PART_BYTES 0x30000u
-#define NEVER      SIZE_MAX
-
-struct part {
-    struct flash flash;
-    size_t bytes_left; /* bytes written until the power fails */
-    unsigned int erasures;
-    uint8_t data[PART_BYTES];
-};
-
-static struct part part; /* static, because tests run one after the other */
-
-static bool spend_byte(void)
-{
-    if (part.bytes_left == 0) {
-        return false;
-    }
-    part.bytes_left -= part.bytes_left != NEVER;
-    return true;
-}
-
-void flash_read(const struct flash *flash, uint32_t addr, void *buf,
-                size_t len_bytes)
-{
-    assert_ptr_equal(flash, &part.flash);
-    assert_true(addr + len_bytes <= PART_BYTES);
-    memcpy(buf, part.data + addr, len_bytes);
-}
-
-bool flash_erase_sector(const struct flash *flash, uint32_t addr)
-{
-    (void)flash;
-    assert_int_equal(addr % FLASH_SECTOR_BYTES, 0);
-    part.erasures++;
-    for (uint32_t i = 0; i < FLASH_SECTOR_BYTES; i++) {
-        if (!spend_byte()) {
-            return false;
-        }
-        part.data[addr + i] = 0xff;
-    }
-    return true;
-}
-
-bool flash_program(const struct flash *flash, uint32_t addr, const void *data,
-                   size_t len_bytes)
-{
-    const uint8_t *from = data;
-
-    (void)flash;
-    /* A write stays within a page, because a flash wraps at the page's end. */
-    assert_int_equal(addr / 256, (addr + len_bytes - 1) / 256);
-    for (size_t i = 0; i < len_bytes; i++) {
-        if (!spend_byte()) {
-            return false;
-        }
-        part.data[addr + i] &= from[i];
-    }
-    return true;
-}
-
-static int blank_part(void **state)
-{
-    (void)state;
-    memset(part.data, 0xff, sizeof(part.data));
-    part.bytes_left = NEVER;
-    part.erasures = 0;
-    return 0;
-}
+#define PART_PAGE  FLASH_PAGE_BYTES
+#include "tests/unit/firmware/store/flash_part.h"
 
 static struct usage usage_of(uint32_t n)
 {
@@ -103,7 +37,7 @@ static void expect_last(uint32_t n)
     struct records_place place;
     struct usage usage, wanted = n == 0 ? (struct usage){0} : usage_of(n);
 
-    store_read_usage(&part.flash, &place, &usage);
+    store_read_usage(&flash, &place, &usage);
     assert_int_equal(usage.on_minutes, wanted.on_minutes);
     assert_int_equal(usage.unsafe_shutdowns, wanted.unsafe_shutdowns);
     assert_int_equal(usage.is_in_use, wanted.is_in_use);
@@ -122,8 +56,8 @@ static bool write_one(uint32_t n)
     struct records_place place;
     struct usage ignored, usage = usage_of(n);
 
-    store_read_usage(&part.flash, &place, &ignored);
-    return store_write_usage(&part.flash, &place, &usage);
+    store_read_usage(&flash, &place, &ignored);
+    return store_write_usage(&flash, &place, &usage);
 }
 
 static void test_the_counters_of_a_new_drive_are_zero(void **state)
@@ -139,7 +73,7 @@ static void test_the_last_record_is_valid_across_sectors(void **state)
         assert_true(write_one(n));
         expect_last(n);
     }
-    assert_int_equal(part.erasures, 5); /* 63 records each */
+    assert_int_equal(erasures, 5); /* 63 records each */
 }
 
 static void test_erasures_that_a_tool_has_added_need_no_other_use(void **state)
@@ -152,10 +86,10 @@ static void test_erasures_that_a_tool_has_added_need_no_other_use(void **state)
     for (uint32_t i = 0; i < ARRAY_LEN(added); i++) {
         struct usage found;
 
-        store_read_usage(&part.flash, &place, &found);
+        store_read_usage(&flash, &place, &found);
         usage.flash.added_erasures = added[i];
-        assert_true(store_write_usage(&part.flash, &place, &usage));
-        store_read_usage(&part.flash, &place, &found);
+        assert_true(store_write_usage(&flash, &place, &usage));
+        store_read_usage(&flash, &place, &found);
         assert_int_equal(found.flash.added_erasures, added[i]);
         assert_int_equal(found.flash.read_units, 0);
         expect_last(1);
@@ -168,10 +102,10 @@ static void test_one_place_serves_many_records(void **state)
     struct usage usage;
 
     (void)state;
-    store_read_usage(&part.flash, &place, &usage);
+    store_read_usage(&flash, &place, &usage);
     for (uint32_t n = 1; n <= 200; n++) {
         usage = usage_of(n);
-        assert_true(store_write_usage(&part.flash, &place, &usage));
+        assert_true(store_write_usage(&flash, &place, &usage));
         expect_last(n);
     }
 }
@@ -190,17 +124,17 @@ static void test_a_power_cut_leaves_the_old_values_or_the_new(void **state)
         for (uint32_t n = 1; n <= first; n++) {
             assert_true(write_one(n));
         }
-        memcpy(before, part.data, sizeof(before));
+        memcpy(before, part, sizeof(before));
         for (size_t cut = 0;; cut += cut > 200 && cut < 4000 ? 98 : 1) {
             struct records_place place;
             struct usage usage;
             bool is_written;
 
-            memcpy(part.data, before, sizeof(before));
-            part.bytes_left = cut;
+            memcpy(part, before, sizeof(before));
+            bytes_left = cut;
             is_written = write_one(first + 1);
-            part.bytes_left = NEVER;
-            store_read_usage(&part.flash, &place, &usage);
+            bytes_left = NEVER;
+            store_read_usage(&flash, &place, &usage);
             assert_true(usage.on_minutes == first + is_written);
             /* The next record can be written. */
             assert_true(write_one(first + 2));
@@ -217,11 +151,11 @@ static void test_damaged_records_are_skipped(void **state)
     (void)state;
     assert_true(write_one(1));
     assert_true(write_one(2));
-    part.data[FLASH_USAGE_A_ADDR + 64 + 64] ^= 1;
+    part[FLASH_USAGE_A_ADDR + 64 + 64] ^= 1;
     expect_last(1);
     assert_true(write_one(3));
     expect_last(3);
-    part.data[FLASH_USAGE_A_ADDR] ^= 3; /* the sector is not valid any more */
+    part[FLASH_USAGE_A_ADDR] ^= 3; /* the sector is not valid any more */
     expect_last(0);
 }
 
@@ -234,16 +168,16 @@ static void expect_all_with_a_flipped_bit(uint32_t count)
     for (uint32_t n = 1; n <= count; n++) {
         assert_true(write_one(n));
     }
-    memcpy(before, part.data, sizeof(before));
+    memcpy(before, part, sizeof(before));
     for (uint32_t bit = 0; bit < 2 * 16 * 8; bit++) {
-        part.data[(bit % 2 == 0 ? FLASH_USAGE_A_ADDR : FLASH_USAGE_B_ADDR) +
-                  bit / 16] ^= (uint8_t)BIT(bit / 2 % 8);
+        part[(bit % 2 == 0 ? FLASH_USAGE_A_ADDR : FLASH_USAGE_B_ADDR) +
+             bit / 16] ^= (uint8_t)BIT(bit / 2 % 8);
         expect_last(count);
         for (uint32_t n = count + 1; n <= count + 2; n++) {
             assert_true(write_one(n));
             expect_last(n);
         }
-        memcpy(part.data, before, sizeof(before));
+        memcpy(part, before, sizeof(before));
     }
 }
 
@@ -277,13 +211,13 @@ static void test_the_counters_of_nand_flash_have_records_of_their_own(
     struct usage usage, found;
 
     (void)state;
-    store_read_usage(&part.flash, &place, &usage);
+    store_read_usage(&flash, &place, &usage);
     for (uint32_t n = 1; n <= 200; n++) {
         usage = usage_of(n);
         usage.flash = (struct usage_flash){n,     n + 1, n + 2, n + 3, n + 4,
                                            n + 5, n + 6, n + 7, n + 8};
-        assert_true(store_write_usage(&part.flash, &place, &usage));
-        store_read_usage(&part.flash, &place, &found);
+        assert_true(store_write_usage(&flash, &place, &usage));
+        store_read_usage(&flash, &place, &found);
         assert_memory_equal(&found.flash, &usage.flash, FLASH_FIELDS);
         expect_last(n);
     }

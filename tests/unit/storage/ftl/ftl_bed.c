@@ -152,6 +152,21 @@ const struct bed_config bed_small = {
     .torn_units_vary = true,
 };
 
+const struct bed_config bed_four_dies = {
+    .profile = "slc",
+    .geometry = {.channels = 1,
+                 .dies = 4,
+                 .planes = 4,
+                 .units = 1,
+                 .pages = 1,
+                 .blocks = 24,
+                 .wordlines = 4},
+    .logical_units = 400,
+    .buffer_units = 24,
+    .checkpoint_superblocks = 6,
+    .seed = 1,
+};
+
 unsigned long bed_setting(const char *name, unsigned long otherwise)
 {
     const char *text = getenv(name);
@@ -702,6 +717,14 @@ void bed_settle(struct bed *bed)
 {
     while (bed_step(bed)) {
     }
+}
+
+void bed_fill(struct bed *bed)
+{
+    for (uint32_t unit = 0; unit < bed->units; unit++) {
+        bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
+    }
+    bed_flush(bed);
 }
 
 /* ---- Mount. */

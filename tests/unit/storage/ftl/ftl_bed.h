@@ -204,6 +204,8 @@ struct bed {
 
 /* The smallest flash of the sweeps: two dies, without parity. */
 extern const struct bed_config bed_small;
+/* Four dies with parity, checkpoints, and much spare. */
+extern const struct bed_config bed_four_dies;
 
 /* A number from the environment, with which a sweep is made longer. */
 unsigned long bed_setting(const char *name, unsigned long otherwise);
@@ -278,6 +280,8 @@ bool bed_step(struct bed *bed);
 bool bed_event(struct bed *bed);
 /* Step until there is nothing to do.  Time does not pass. */
 void bed_settle(struct bed *bed);
+/* Write all units, and flush. */
+void bed_fill(struct bed *bed);
 
 /*
  * Operations.  They wait for room.  Those that write a part of a unit wait for

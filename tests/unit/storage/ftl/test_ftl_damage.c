@@ -79,14 +79,6 @@ static void mount_with(struct bed *bed, const struct nand_injection *fault)
     assert_int_equal(ftl_state(bed->ftl), FTL_READY);
 }
 
-static void fill_medium(struct bed *bed)
-{
-    for (uint32_t unit = 0; unit < bed->units; unit++) {
-        bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
-    }
-    bed_flush(bed);
-}
-
 static enum media_status read_unit(struct bed *bed, uint32_t unit)
 {
     return bed_wait(
@@ -105,7 +97,7 @@ static void test_a_mount_ends_when_a_page_of_the_checkpoint_is_unreadable(
         struct nand_injection fault;
         uint32_t place;
 
-        fill_medium(bed);
+        bed_fill(bed);
         bed_trim(bed, 8, 64);
         bed_flush(bed);
         bed_stop(bed);
@@ -173,7 +165,7 @@ static struct bed *new_used(const struct bed_config *config, bool stops)
     struct bed *bed = bed_new(config);
     uint64_t random = 7;
 
-    fill_medium(bed);
+    bed_fill(bed);
     for (unsigned int i = 0; i < 100; i++) {
         bed_write(bed, random_next(&random) % bed->units * BED_SECTORS,
                   BED_SECTORS);
@@ -514,7 +506,7 @@ static void test_the_capacity_stays_when_a_die_is_dead_at_the_start(
         config.checkpoint_superblocks = i % 2 != 0 ? 4 : 0;
         config.estimates_capacity = true;
         bed = bed_new(&config);
-        fill_medium(bed);
+        bed_fill(bed);
         if (i % 4 < 2) {
             bed_trim(bed, 80, 400);
             bed_flush(bed);
@@ -537,7 +529,7 @@ static void test_the_capacity_stays_when_a_die_is_dead_at_the_start(
         }
         assert_int_equal(ftl_capacity(bed->ftl), bed->units);
         bed_check(bed);
-        fill_medium(bed);
+        bed_fill(bed);
         bed_check(bed);
         check_reset(bed);
         bed_free(bed);
@@ -575,7 +567,7 @@ static void test_a_lost_word_of_a_page_does_not_trim_units(void **state)
         struct bed *bed = bed_new(&config);
         struct bed *cut;
 
-        fill_medium(bed);
+        bed_fill(bed);
         bed_trim(bed, 800, 64);
         bed_flush(bed);
         cut = bed_cut(bed, 1);
@@ -638,7 +630,7 @@ static void test_a_word_that_is_lost_after_its_row_was_sent_is_never_good(
         struct bed *bed = bed_new(&config);
         struct bed_io *flush;
 
-        fill_medium(bed);
+        bed_fill(bed);
         bed_write(bed, UINT64_C(7) * BED_SECTORS, BED_SECTORS);
         flush = bed_submit_flush(bed);
         lose_word_of(bed, wait_until_programming(bed, 7), 3);
@@ -705,7 +697,7 @@ static void test_a_mount_fails_if_each_rebuilding_of_a_page_loses_a_word(
     (void)state;
     config.checkpoint_superblocks = 0;
     bed = bed_new(&config);
-    fill_medium(bed);
+    bed_fill(bed);
     bed_trim(bed, 800, 64);
     bed_flush(bed);
     while (!ftl_stripes_are_complete(bed->ftl)) {
@@ -767,7 +759,7 @@ static struct bed *new_with_old_trims(uint32_t *page)
     bed = bed_new(&config);
     layout = &bed->ftl->layout;
     stream = &bed->ftl->streams[FTL_HOST_STREAM];
-    fill_medium(bed);
+    bed_fill(bed);
     do {
         write_eight(bed, 100);
     } while (stream->superblock == FTL_NOWHERE || stream->next_row > 6);

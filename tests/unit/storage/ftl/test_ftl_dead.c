@@ -16,35 +16,12 @@
 
 enum { DEAD_DIE = 2 };
 
-static const struct bed_config small = {
-    .profile = "slc",
-    .geometry = {.channels = 1,
-                 .dies = 4,
-                 .planes = 4,
-                 .units = 1,
-                 .pages = 1,
-                 .blocks = 24,
-                 .wordlines = 4},
-    .logical_units = 400,
-    .buffer_units = 24,
-    .checkpoint_superblocks = 6,
-    .seed = 1,
-};
-
-static void fill_medium(struct bed *bed)
-{
-    for (uint32_t unit = 0; unit < bed->units; unit++) {
-        bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
-    }
-    bed_flush(bed);
-}
-
 /* A drive whose die has died, and whose data has all been moved since. */
 static struct bed *new_rebuilt(const struct bed_config *config)
 {
     struct bed *bed = bed_new(config);
 
-    fill_medium(bed);
+    bed_fill(bed);
     inject_death(bed, NAND_OP_PROGRAM, DEAD_DIE, 0);
     bed_use(bed, 3, 40);
     bed_wait_all(bed);
@@ -69,13 +46,13 @@ static void test_a_die_that_answers_again_is_not_used(void **state)
 {
     (void)state;
     for (unsigned int i = 0; i < 4; i++) {
-        struct bed_config config = small;
+        struct bed_config config = bed_four_dies;
         struct bed *bed;
 
         config.seed = 1 + i;
         config.checkpoint_superblocks = i % 2 == 0 ? 6 : 0;
         bed = new_rebuilt(&config);
-        fill_medium(bed);
+        bed_fill(bed);
         bed_settle(bed);
         if (i == 2) {
             bed_stop(bed);
@@ -100,9 +77,9 @@ static void test_what_a_dead_die_held_is_rebuilt_at_a_later_start(void **state)
 {
     (void)state;
     for (unsigned int i = 0; i < 8; i++) {
-        struct bed *bed = bed_new_seeded(&small, 1 + i);
+        struct bed *bed = bed_new_seeded(&bed_four_dies, 1 + i);
 
-        fill_medium(bed);
+        bed_fill(bed);
         bed_settle(bed);
         inject_death(bed, NAND_OP_PROGRAM, DEAD_DIE, 0);
         for (unsigned int j = 0; ftl_dead_dies(bed->ftl) == 0; j++) {
@@ -126,14 +103,14 @@ static void test_what_a_dead_die_held_is_rebuilt_at_a_later_start(void **state)
 static void test_a_full_read_only_medium_with_a_dead_die_can_be_flushed(
     void **state)
 {
-    struct bed_config config = small;
+    struct bed_config config = bed_four_dies;
     struct bed *bed;
 
     (void)state;
     /* Write no checkpoint, because its superblock could be erased for space. */
     config.checkpoint_superblocks = 0;
     bed = bed_new(&config);
-    fill_medium(bed);
+    bed_fill(bed);
     for (unsigned int i = 0; i < bed->ftl->num_streams; i++) {
         if (bed->ftl->streams[i].superblock != FTL_NOWHERE) {
             ftl_superblock_end(&bed->ftl->space_floor,
@@ -143,7 +120,7 @@ static void test_a_full_read_only_medium_with_a_dead_die_can_be_flushed(
     bed->ftl->has_work = true;
     bed_settle(bed);
     bed->ftl->is_read_only = true;
-    for (uint32_t i = 0; i < small.geometry.blocks; i++) {
+    for (uint32_t i = 0; i < bed_four_dies.geometry.blocks; i++) {
         if (bed->ftl->superblocks[i].state == FTL_SUPERBLOCK_FREE) {
             ftl_superblock_enter(&bed->ftl->space_floor, i,
                                  FTL_SUPERBLOCK_RETIRED);
@@ -162,7 +139,7 @@ static void test_a_full_read_only_medium_with_a_dead_die_can_be_flushed(
  * hosts.  The die stays unused. */
 static void test_a_wipe_erases_a_dead_die_that_answers_again(void **state)
 {
-    struct bed *bed = revive_die(new_rebuilt(&small));
+    struct bed *bed = revive_die(new_rebuilt(&bed_four_dies));
     struct bed_io wipe = {.is_used = true, .io.op = MEDIA_READ};
 
     (void)state;
@@ -174,8 +151,8 @@ static void test_a_wipe_erases_a_dead_die_that_answers_again(void **state)
         assert_true(bed_step(bed));
     }
     assert_int_equal(wipe.status, MEDIA_OK);
-    for (uint32_t plane = 0; plane < small.geometry.planes; plane++) {
-        for (uint32_t i = 0; i < small.geometry.blocks; i++) {
+    for (uint32_t plane = 0; plane < bed_four_dies.geometry.planes; plane++) {
+        for (uint32_t i = 0; i < bed_four_dies.geometry.blocks; i++) {
             const struct nand_block *block =
                 nand_array_block(bed->array, 0, DEAD_DIE, plane, i);
 
@@ -192,7 +169,7 @@ static void test_a_wipe_erases_a_dead_die_that_answers_again(void **state)
 /* A wipe fails because it cannot erase the die, and keeps the record. */
 static void test_a_wipe_does_not_forget_a_dead_die(void **state)
 {
-    struct bed *bed = new_rebuilt(&small);
+    struct bed *bed = new_rebuilt(&bed_four_dies);
     struct bed_io wipe = {.is_used = true, .io.op = MEDIA_READ};
 
     (void)state;
@@ -212,7 +189,7 @@ static void test_a_start_does_not_move_again_what_was_moved(void **state)
 {
     (void)state;
     for (unsigned int i = 0; i < 6; i++) {
-        struct bed_config config = small;
+        struct bed_config config = bed_four_dies;
         struct bed *bed;
 
         config.seed = 1 + i;
@@ -292,13 +269,13 @@ static void test_a_die_that_dies_during_a_mount_loses_nothing(void **state)
 
     (void)state;
     for (unsigned int i = 0; i < 4; i++) {
-        struct bed_config config = small;
+        struct bed_config config = bed_four_dies;
         struct bed *bed;
 
         config.seed = i;
         config.checkpoint_superblocks = i % 2 == 0 ? 6 : 0;
         bed = bed_new(&config);
-        fill_medium(bed);
+        bed_fill(bed);
         bed_use(bed, i, 60);
         bed_wait_all(bed);
         bed_flush(bed);
@@ -329,12 +306,12 @@ static void test_a_die_that_dies_during_a_mount_loses_nothing(void **state)
 static struct bed *new_with_failed_planes(uint64_t seed, uint16_t checkpoints,
                                           uint32_t failures)
 {
-    struct bed_config config = small;
+    struct bed_config config = bed_four_dies;
     struct bed *bed;
 
     config.checkpoint_superblocks = checkpoints;
     bed = bed_new_seeded(&config, seed);
-    fill_medium(bed);
+    bed_fill(bed);
     for (uint32_t i = 0; i < failures; i++) {
         struct nand_injection failure = fault_once(
             i % 2 == 0 ? NAND_OP_PROGRAM : NAND_OP_ERASE, NAND_EFFECT_FAIL, 7);
@@ -418,7 +395,7 @@ static void test_failed_planes_and_then_a_dead_die_or_plane_lose_nothing(
 static void test_a_mount_begins_again_when_it_knows_the_failed_planes(
     void **state)
 {
-    struct bed_config config = small;
+    struct bed_config config = bed_four_dies;
 
     (void)state;
     config.geometry.dies = 6;
@@ -434,7 +411,7 @@ static void test_a_mount_begins_again_when_it_knows_the_failed_planes(
         }
         bed->ftl->has_work = true;
         bed_settle(bed);
-        fill_medium(bed);
+        bed_fill(bed);
         bed_use(bed, die, 200);
         bed_wait_all(bed);
         bed_flush(bed);
@@ -457,7 +434,7 @@ static void check_beside_unreadable_planes(unsigned int failures)
         fault_anywhere(NAND_OP_ERASE, NAND_EFFECT_FAIL);
     struct nand_injection fault =
         fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
-    struct bed_config config = small;
+    struct bed_config config = bed_four_dies;
     unsigned int checked = 0;
     struct bed *bed;
 
@@ -470,7 +447,7 @@ static void check_beside_unreadable_planes(unsigned int failures)
         inject_fault(bed, &failure);
     }
     for (unsigned int i = 0; i < 12; i++) {
-        fill_medium(bed);
+        bed_fill(bed);
     }
     bed_settle(bed);
     bed_stop(bed);
@@ -517,14 +494,14 @@ static void test_a_unit_beside_planes_that_cannot_be_read_is_repaired(
 static void test_a_die_dies_in_the_scan_after_units_could_not_be_read(
     void **state)
 {
-    struct bed_config config = small;
+    struct bed_config config = bed_four_dies;
     unsigned int deaths = 0;
     struct bed *bed;
 
     (void)state;
     config.checkpoint_superblocks = 0;
     bed = bed_new(&config);
-    fill_medium(bed);
+    bed_fill(bed);
     bed_settle(bed);
     bed_stop(bed);
     for (uint32_t after = 0; after < 2000; after += 37) {
@@ -649,7 +626,7 @@ static void erase_with(const struct bed_config *config, uint8_t failed,
     }
     bed->ftl->has_work = true;
     bed_settle(bed);
-    fill_medium(bed);
+    bed_fill(bed);
     bed_settle(bed);
     bed->ctx = &cuts;
     bed->after_event = cut;
@@ -672,7 +649,7 @@ static void test_of_a_half_erased_superblock_the_copies_count(void **state)
 {
     (void)state;
     for (unsigned int i = 0; i < 2; i++) {
-        struct bed_config config = small;
+        struct bed_config config = bed_four_dies;
 
         config.checkpoint_superblocks = i == 0 ? 0 : 6;
         erase_with(&config, 0, cut_erasure);
@@ -682,12 +659,12 @@ static void test_of_a_half_erased_superblock_the_copies_count(void **state)
 /* Whether a die's part of an erasure is cut between two planes. */
 static bool is_torn(const struct bed *bed, uint32_t superblock)
 {
-    for (unsigned int die = 0; die < small.geometry.dies; die++) {
+    for (unsigned int die = 0; die < bed_four_dies.geometry.dies; die++) {
         const struct bed_die *at = &bed->dies[die];
 
         if (at->op != NULL && at->op->kind == NAND_OP_ERASE &&
             at->op->block[0] == superblock &&
-            at->op->work.pending < small.geometry.planes) {
+            at->op->work.pending < bed_four_dies.geometry.planes) {
             return true;
         }
     }
@@ -706,7 +683,7 @@ static void tear_erasure(struct bed *bed)
         bed->ftl->superblocks[victim].state == FTL_SUPERBLOCK_ERASING &&
         count_erased(bed, victim, &dies) == 0 && is_torn(bed, victim)) {
         ++*cuts;
-        for (unsigned int die = 0; die < small.geometry.dies; die++) {
+        for (unsigned int die = 0; die < bed_four_dies.geometry.dies; die++) {
             survive_death_before_erasures(bed, die);
         }
     }
@@ -718,7 +695,7 @@ static void test_of_a_superblock_that_is_erased_in_a_plane_the_copies_count(
 {
     (void)state;
     for (unsigned int i = 0; i < 4; i++) {
-        struct bed_config config = small;
+        struct bed_config config = bed_four_dies;
 
         config.checkpoint_superblocks = i % 2 == 0 ? 0 : 6;
         config.is_untimed = i >= 2;
@@ -775,7 +752,7 @@ static void cut_between_dies(struct bed *bed)
 static void test_copies_count_although_their_superblock_looks_half_erased(
     void **state)
 {
-    struct bed_config config = small;
+    struct bed_config config = bed_four_dies;
 
     (void)state;
     config.geometry.dies = 6;
@@ -797,7 +774,7 @@ enum { PLANE_DIE = 3, TRIMMED = 8 };
  */
 static struct bed *new_trimmed(uint32_t *die)
 {
-    struct bed_config config = small;
+    struct bed_config config = bed_four_dies;
     const struct ftl_layout *layout;
     struct bed *bed;
     uint32_t place;
@@ -805,19 +782,19 @@ static struct bed *new_trimmed(uint32_t *die)
     config.checkpoint_superblocks = 0;
     bed = bed_new(&config);
     layout = &bed->ftl->layout;
-    for (uint32_t i = 0; i < small.geometry.blocks; i++) {
+    for (uint32_t i = 0; i < bed_four_dies.geometry.blocks; i++) {
         ftl_health_note_failure(&bed->ftl->space_floor, i, PLANE_DIE, BIT(0));
     }
     bed->ftl->has_work = true;
     bed_settle(bed);
-    fill_medium(bed);
+    bed_fill(bed);
     do {
         bed_write(bed, 0, BED_SECTORS);
         bed_flush(bed);
         bed_trim(bed, 0, TRIMMED * BED_SECTORS);
         bed_flush(bed);
         place = bed->ftl->map[bed->units];
-        *die = ftl_place_row(layout, place) % small.geometry.dies;
+        *die = ftl_place_row(layout, place) % bed_four_dies.geometry.dies;
     } while (*die == PLANE_DIE);
     assert_int_equal(layout->units[place % layout->row_units].plane, 0);
     complete_stripes(bed);
@@ -891,21 +868,21 @@ static void check_unit_beside_death(enum ftl_mount_phase unreadable,
 {
     struct nand_injection fault =
         fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
-    struct bed_config config = small;
+    struct bed_config config = bed_four_dies;
     uint32_t die, other, place;
     struct bed *bed, *cut;
 
     config.checkpoint_superblocks = 0;
     bed = bed_new(&config);
-    fill_medium(bed);
+    bed_fill(bed);
     bed_settle(bed);
     bed_write(bed, 0, BED_SECTORS);
     bed_flush(bed);
     bed_settle(bed);
     complete_stripes(bed);
     place = bed->ftl->map[0];
-    die = ftl_place_row(&bed->ftl->layout, place) % small.geometry.dies;
-    other = (die + 1) % small.geometry.dies;
+    die = ftl_place_row(&bed->ftl->layout, place) % bed_four_dies.geometry.dies;
+    other = (die + 1) % bed_four_dies.geometry.dies;
     fault.die = (int32_t)(is_of_die ? other : die);
     fault.plane =
         bed->ftl->layout.units[place % bed->ftl->layout.row_units].plane;
@@ -959,7 +936,7 @@ static void test_a_dead_die_is_no_loss_of_stripes_without_it(void **state)
     enum { LAST_DIE = 5 };
     struct nand_injection fault =
         fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
-    struct bed_config config = small;
+    struct bed_config config = bed_four_dies;
     struct bed *bed, *cut;
     uint32_t place;
 
@@ -968,7 +945,7 @@ static void test_a_dead_die_is_no_loss_of_stripes_without_it(void **state)
     config.last_die_blocks = 1;
     config.checkpoint_superblocks = 0;
     bed = bed_new(&config);
-    fill_medium(bed);
+    bed_fill(bed);
     bed_use(bed, 3, 100);
     bed_wait_all(bed);
     bed_flush(bed);
@@ -1054,7 +1031,7 @@ static void check_originals_of_victim(struct bed *bed)
 static void test_a_superblock_without_a_die_is_not_half_erased(void **state)
 {
     struct moved moved = {.compared = 0};
-    struct bed_config config = small;
+    struct bed_config config = bed_four_dies;
     struct bed *bed;
 
     (void)state;
@@ -1066,7 +1043,7 @@ static void test_a_superblock_without_a_die_is_not_half_erased(void **state)
     }
     bed->ftl->has_work = true;
     bed_settle(bed);
-    fill_medium(bed);
+    bed_fill(bed);
     bed_settle(bed);
     complete_stripes(bed);
     moved.map = calloc(bed->units, sizeof(moved.map[0]));
@@ -1091,7 +1068,7 @@ static void test_a_superblock_without_a_die_is_not_half_erased(void **state)
 /* A drive whose planes have failed: `planes[die]` of each die in all blocks. */
 static struct bed *new_without_planes(const uint8_t *planes)
 {
-    struct bed_config config = small;
+    struct bed_config config = bed_four_dies;
     struct bed *bed;
 
     config.geometry.dies = 6;
@@ -1109,7 +1086,7 @@ static struct bed *new_without_planes(const uint8_t *planes)
     bed->ftl->has_work = true;
     bed_settle(bed);
     assert_false(ftl_is_read_only(bed->ftl));
-    fill_medium(bed);
+    bed_fill(bed);
     bed_use(bed, 3, 100);
     bed_wait_all(bed);
     bed_flush(bed);

@@ -20,38 +20,15 @@ enum {
     FAILED_PLANE = 2,
 };
 
-static const struct bed_config small = {
-    .profile = "slc",
-    .geometry = {.channels = 1,
-                 .dies = 4,
-                 .planes = 4,
-                 .units = 1,
-                 .pages = 1,
-                 .blocks = 24,
-                 .wordlines = 4},
-    .logical_units = 400,
-    .buffer_units = 24,
-    .checkpoint_superblocks = 6,
-    .seed = 1,
-};
-
-static void fill_medium(struct bed *bed)
-{
-    for (uint32_t unit = 0; unit < bed->units; unit++) {
-        bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
-    }
-    bed_flush(bed);
-}
-
 /* A drive that was in use, and was stopped in an orderly way. */
 static struct bed *new_stopped(uint16_t checkpoint_superblocks)
 {
-    struct bed_config config = small;
+    struct bed_config config = bed_four_dies;
     struct bed *bed;
 
     config.checkpoint_superblocks = checkpoint_superblocks;
     bed = bed_new(&config);
-    fill_medium(bed);
+    bed_fill(bed);
     bed_use(bed, 5, 60);
     bed_wait_all(bed);
     bed_flush(bed);
@@ -209,7 +186,7 @@ static void test_a_checkpoint_is_loaded_if_a_plane_of_it_cannot_be_read(
     uint32_t superblock = bed->ftl->checkpoint.superblock;
 
     (void)state;
-    for (unsigned int die = 0; die < small.geometry.dies; die++) {
+    for (unsigned int die = 0; die < bed_four_dies.geometry.dies; die++) {
         struct bed *cut = bed_cut_saved(bed, die);
 
         bed_start_mount(cut);
@@ -230,7 +207,7 @@ static void test_a_checkpoint_that_cannot_be_rebuilt_is_not_loaded(void **state)
     uint32_t superblock = bed->ftl->checkpoint.superblock;
 
     (void)state;
-    for (unsigned int die = 0; die < small.geometry.dies; die++) {
+    for (unsigned int die = 0; die < bed_four_dies.geometry.dies; die++) {
         struct bed *cut;
 
         if (die == DEAD_DIE) {
@@ -256,7 +233,7 @@ static void test_a_checkpoint_beside_a_die_without_planes_is_loaded(
 {
     (void)state;
     for (uint64_t seed = 1; seed < 3; seed++) {
-        struct bed_config config = small;
+        struct bed_config config = bed_four_dies;
         uint32_t superblock;
         struct bed *bed;
 
@@ -298,10 +275,10 @@ static uint8_t *find_slot(const struct bed *bed, uint32_t place)
     if ((block->flags & NAND_BLOCK_KNOWN) == 0 || op.wordline >= block->next) {
         return NULL;
     }
-    nand_layout(&slots, &small.geometry);
+    nand_layout(&slots, &bed_four_dies.geometry);
     return bed->ram.bytes +
            nand_layout_slot(&slots,
-                            nand_block_index(&small.geometry, 0, op.die,
+                            nand_block_index(&bed_four_dies.geometry, 0, op.die,
                                              unit.plane, op.block),
                             op.wordline) +
            nand_slot_unit(unit.unit);
@@ -311,7 +288,7 @@ static uint8_t *find_slot(const struct bed *bed, uint32_t place)
  * and the others, too, by damaging another unit of their stripe. */
 static void damage_health_pages(struct bed *bed)
 {
-    uint32_t dies = small.geometry.dies;
+    uint32_t dies = bed_four_dies.geometry.dies;
 
     for (uint32_t i = 0; i < bed->ftl->layout.places; i++) {
         uint8_t *slot = find_slot(bed, i);
@@ -341,7 +318,7 @@ static void damage_health_pages(struct bed *bed)
  */
 static void load_beside_failed_plane(enum nand_op_kind kind)
 {
-    struct bed *bed = bed_new(&small);
+    struct bed *bed = bed_new(&bed_four_dies);
     struct nand_injection fault = fault_anywhere(kind, NAND_EFFECT_FAIL);
     uint32_t superblock;
     struct bed *cut;
@@ -350,13 +327,14 @@ static void load_beside_failed_plane(enum nand_op_kind kind)
     fault.plane = FAILED_PLANE;
     inject_fault(bed, &fault);
     for (unsigned int i = 0; i < 4; i++) {
-        fill_medium(bed);
+        bed_fill(bed);
     }
     bed_settle(bed);
     bed_stop(bed);
     superblock = bed->ftl->checkpoint.superblock;
     assert_int_equal(
-        bed->ftl->failed_planes[superblock * small.geometry.dies + FAILED_DIE],
+        bed->ftl->failed_planes[superblock * bed_four_dies.geometry.dies +
+                                FAILED_DIE],
         BIT(FAILED_PLANE));
     damage_health_pages(bed);
     cut = start_with_dead_die(bed, 3);

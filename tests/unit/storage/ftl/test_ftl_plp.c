@@ -281,6 +281,24 @@ static void test_a_saved_buffer_survives_a_die_that_is_dead_afterwards(
     sweep_seeds(&sweep, &config, "with checkpoints");
 }
 
+/* So are the stripes of every stream of what is moved. */
+static void test_three_streams_survive_a_die_that_is_dead_afterwards(
+    void **state)
+{
+    struct sweep sweep = {
+        .stride = (unsigned int)bed_setting("FTL_STRIDE", 5),
+        .with_death = true,
+    };
+    struct bed_config config = bed_small;
+
+    (void)state;
+    config.geometry.dies = 4;
+    config.geometry.wordlines = 4;
+    config.streams = "by-cause";
+    config.wear_spread = 1;
+    sweep_seeds(&sweep, &config, "three streams");
+}
+
 /* The power fails after so many writes. */
 static void save_without_a_die(uint32_t writes)
 {
