@@ -819,8 +819,7 @@ bool conf_begin(struct conf *conf)
     conf->host = NULL;
     conf->memory = NULL;
     conf->num_rcs = 0;
-    conf->tcp = NULL;
-    conf->iwarp = NULL;
+    conf->streams = NULL;
     conf->pass_until_ns = NATIVE_NO_DEADLINE;
     conf->provoked = 0;
     conf->steps = 0;

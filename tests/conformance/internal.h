@@ -91,8 +91,7 @@ struct conf {
     void *filter_ctx;
     struct conf_listener *listeners;
     unsigned int num_rcs;
-    struct rc_tcp *tcp; /* Those of them that are NVMe/TCP's. */
-    struct rc_iwarp *iwarp;
+    struct rc_stream *streams; /* of those of them that use TCP */
     struct conf_peer peers[CONF_PORTS][CONF_PEERS];
     bool has_peer[CONF_PORTS][CONF_PEERS];
     char console[CONF_CONSOLE_LEN];

@@ -8,6 +8,7 @@
 #include "internal.h"
 #include "lib/bytes.h"
 #include "lib/crc32c.h"
+#include "rc_stream.h"
 
 enum {
     SETUP_LEN = 20, /* key, flags, revision, length of the private data */
@@ -41,13 +42,10 @@ enum {
     /* Payload of an FPDU of ours: it fits a segment of 1400 bytes. */
     PAYLOAD = 1368,
     FPDU_MAX = 1400,
-    SLICE_US = 1000,
 };
 
 struct rc_iwarp {
-    struct rc *rc;
-    struct rc_iwarp *next; /* of the same test */
-    struct stream stream;
+    struct rc_stream conn; /* first, see rc_stream_serve() */
     bool has_crc, is_enhanced;
     uint32_t sends;     /* of ours */
     uint32_t got_sends; /* of the target, and its READs */
@@ -78,7 +76,7 @@ static void fpdu_send(struct rc_iwarp *iwarp, const uint8_t *header,
     }
     at = (at + 3) / 4 * 4;
     put_le32(fpdu + at, iwarp->has_crc ? crc32c_update(0, fpdu, at) : 0);
-    stream_send(&iwarp->stream, fpdu, at + CRC_LEN, 0);
+    stream_send(&iwarp->conn.stream, fpdu, at + CRC_LEN, 0);
 }
 
 static void send_untagged(struct rc_iwarp *iwarp, const uint8_t *data,
@@ -127,7 +125,7 @@ static void send_response(struct rc_iwarp *iwarp, uint32_t key, uint64_t to,
 static uint8_t *memory_at(struct rc_iwarp *iwarp, uint32_t key, uint64_t to,
                           uint64_t len)
 {
-    struct rc *rc = iwarp->rc;
+    struct rc *rc = iwarp->conn.rc;
 
     conf_equal(rc->conf, "key of a READ or WRITE", key, rc->rkey);
     conf_check(rc->conf,
@@ -141,7 +139,7 @@ static uint8_t *memory_at(struct rc_iwarp *iwarp, uint32_t key, uint64_t to,
 static void take_tagged(struct rc_iwarp *iwarp, const uint8_t *ddp,
                         uint32_t len)
 {
-    struct conf *conf = iwarp->rc->conf;
+    struct conf *conf = iwarp->conn.rc->conf;
 
     conf_equal(conf, "opcode of a tagged segment", ddp[1] & OPCODE, OP_WRITE);
     conf_check(conf, len >= TAGGED_LEN, "a tagged segment has %u bytes", len);
@@ -150,13 +148,13 @@ static void take_tagged(struct rc_iwarp *iwarp, const uint8_t *ddp,
                          len - TAGGED_LEN),
                ddp + TAGGED_LEN, len - TAGGED_LEN);
     }
-    iwarp->rc->writes += (ddp[0] & LAST) != 0;
+    iwarp->conn.rc->writes += (ddp[0] & LAST) != 0;
 }
 
 static void take_read(struct rc_iwarp *iwarp, const uint8_t *ddp, uint32_t len)
 {
     const uint8_t *read = ddp + UNTAGGED_LEN;
-    struct conf *conf = iwarp->rc->conf;
+    struct conf *conf = iwarp->conn.rc->conf;
     uint64_t sink_to;
     uint32_t sink, bytes;
     uint8_t *from;
@@ -169,14 +167,14 @@ static void take_read(struct rc_iwarp *iwarp, const uint8_t *ddp, uint32_t len)
     sink_to = get_be64(read + 4);
     bytes = get_be32(read + 12);
     from = memory_at(iwarp, get_be32(read + 16), get_be64(read + 20), bytes);
-    iwarp->rc->reads++;
+    iwarp->conn.rc->reads++;
     send_response(iwarp, sink, sink_to, from, bytes);
 }
 
 static void take_send(struct rc_iwarp *iwarp, const uint8_t *ddp, uint32_t len,
                       uint8_t opcode)
 {
-    struct rc *rc = iwarp->rc;
+    struct rc *rc = iwarp->conn.rc;
     struct rc_message *message = &rc->partial;
     uint32_t bytes = len - UNTAGGED_LEN;
 
@@ -203,7 +201,7 @@ static void take_send(struct rc_iwarp *iwarp, const uint8_t *ddp, uint32_t len,
 
 static void take_ddp(struct rc_iwarp *iwarp, const uint8_t *ddp, uint32_t len)
 {
-    struct conf *conf = iwarp->rc->conf;
+    struct conf *conf = iwarp->conn.rc->conf;
     uint8_t opcode = ddp[1] & OPCODE;
 
     conf_equal(conf, "version of DDP", ddp[0] & 3, 1);
@@ -243,61 +241,21 @@ static uint32_t next_len(const struct stream *stream)
     return len <= stream_ready(stream) ? len : 0;
 }
 
-static void take_fpdus(struct rc_iwarp *iwarp)
+static void take_fpdus(struct rc_stream *conn)
 {
-    struct conf *conf = iwarp->rc->conf;
+    struct rc_iwarp *iwarp = (struct rc_iwarp *)conn;
+    struct conf *conf = iwarp->conn.rc->conf;
     uint32_t len;
 
-    while ((len = next_len(&iwarp->stream)) != 0) {
+    while ((len = next_len(&iwarp->conn.stream)) != 0) {
         uint8_t *fpdu = conf_alloc(conf, len);
 
         /* Sending takes segments, too. */
-        memcpy(fpdu, stream_take(&iwarp->stream, len), len);
+        memcpy(fpdu, stream_take(&iwarp->conn.stream, len), len);
         conf_equal(conf, "CRC of an FPDU", get_le32(fpdu + len - CRC_LEN),
                    iwarp->has_crc ? crc32c_update(0, fpdu, len - CRC_LEN) : 0);
         conf_check(conf, get_be16(fpdu) >= TAGGED_LEN, "an FPDU is too short");
         take_ddp(iwarp, fpdu + 2, get_be16(fpdu));
-    }
-}
-
-/* A test that does not want its data moved has cleared `answers`. */
-static void conn_serve(struct rc_iwarp *iwarp)
-{
-    while (iwarp->rc->answers && !iwarp->stream.is_reset) {
-        take_fpdus(iwarp);
-        if (!stream_poll(&iwarp->stream, 1)) {
-            break;
-        }
-    }
-}
-
-static bool wait_message(struct rc *rc, uint64_t timeout_us)
-{
-    uint64_t since_us = conf_now_us(rc->conf);
-
-    while (rc->get == rc->put) {
-        for (struct rc_iwarp *one = rc->conf->iwarp; one != NULL;
-             one = one->next) {
-            conn_serve(one);
-        }
-        if (rc->get != rc->put) {
-            break;
-        }
-        if (conf_now_us(rc->conf) - since_us >= timeout_us) {
-            return false;
-        }
-        conf_pass(rc->conf, SLICE_US);
-    }
-    return true;
-}
-
-static void close_stream(struct rc *rc)
-{
-    struct rc_iwarp *iwarp = rc->over;
-
-    stream_send_flags(&iwarp->stream, SEG_FIN | SEG_ACK);
-    while (!iwarp->stream.is_finished && !iwarp->stream.is_reset) {
-        (void)stream_poll(&iwarp->stream, 0);
     }
 }
 
@@ -312,14 +270,14 @@ static void send_request(struct rc_iwarp *iwarp)
     request[SETUP_REVISION] = REVISION;
     put_be16(request + SETUP_PRIVATE, ENHANCED_LEN + NVME_RDMA_REQ_LEN);
     put_be16(request + SETUP_LEN, READS);
-    rc_make_nvme_private(iwarp->rc, request + SETUP_LEN + ENHANCED_LEN);
-    stream_send(&iwarp->stream, request, sizeof(request), 0);
+    rc_make_nvme_private(iwarp->conn.rc, request + SETUP_LEN + ENHANCED_LEN);
+    stream_send(&iwarp->conn.stream, request, sizeof(request), 0);
 }
 
 static bool take_reply(struct rc_iwarp *iwarp)
 {
-    struct conf *conf = iwarp->rc->conf;
-    const uint8_t *reply = stream_take(&iwarp->stream, SETUP_LEN);
+    struct conf *conf = iwarp->conn.rc->conf;
+    const uint8_t *reply = stream_take(&iwarp->conn.stream, SETUP_LEN);
     uint16_t len = get_be16(reply + SETUP_PRIVATE);
     uint8_t flags = reply[SETUP_FLAGS];
 
@@ -327,7 +285,7 @@ static bool take_reply(struct rc_iwarp *iwarp)
     conf_equal(conf, "revision of the reply", reply[SETUP_REVISION], REVISION);
     conf_check(conf, len <= REPLY_MAX, "the reply has %u private bytes", len);
     conf_equal(conf, "markers", flags & FLAG_MARKERS, 0);
-    (void)stream_take(&iwarp->stream, len);
+    (void)stream_take(&iwarp->conn.stream, len);
     iwarp->has_crc = (flags & FLAG_CRC) != 0;
     return (flags & FLAG_REJECTED) == 0;
 }
@@ -346,25 +304,19 @@ static bool has_ended(struct stream *stream)
 
 bool rc_iwarp_try(struct rc *rc)
 {
-    static const struct rc_over_ops ops = {send_capsule, wait_message,
-                                           close_stream};
+    static const struct rc_over_ops ops = {send_capsule, rc_stream_wait,
+                                           rc_stream_close};
     struct conf *conf = rc->conf;
     struct rc_iwarp *iwarp = conf_alloc(conf, sizeof(*iwarp));
 
-    iwarp->rc = rc;
-    iwarp->stream.peer.conf = conf;
-    stream_open(&iwarp->stream, rc->config.peer, rc->config.port,
-                rc->config.is_v6, nvme_tcp_own_port(conf, conf->num_rcs),
-                STREAM_PORT);
+    iwarp->conn.take = take_fpdus;
+    rc_stream_open(&iwarp->conn, rc);
     send_request(iwarp);
-    if (has_ended(&iwarp->stream) || !take_reply(iwarp)) {
+    if (has_ended(&iwarp->conn.stream) || !take_reply(iwarp)) {
         return false;
     }
     iwarp_let_begin(conf);
-    iwarp->next = conf->iwarp;
-    conf->iwarp = iwarp;
-    rc->over = iwarp;
-    rc->over_ops = &ops;
+    rc_stream_serve(&iwarp->conn, &ops);
     return true;
 }
 

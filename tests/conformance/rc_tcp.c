@@ -6,6 +6,7 @@
 #include "chapters/nvme_tcp_peer.h"
 #include "internal.h"
 #include "lib/bytes.h"
+#include "rc_stream.h"
 
 enum { /* PDUs */
        TYPE_C2H_TERM = 3,
@@ -29,7 +30,6 @@ enum { /* PDUs */
        COMMANDS = 256,
        PIECE = 32768,
        PDU_MAX = CAPSULE_LEN + 8192,
-       SLICE_US = 1000,
 };
 
 /* Where the data of a command is. */
@@ -42,9 +42,7 @@ struct tcp_command {
 };
 
 struct rc_tcp {
-    struct rc *rc;
-    struct rc_tcp *next; /* of the same test */
-    struct stream stream;
+    struct rc_stream conn; /* first, see rc_stream_serve() */
     uint32_t count;
     struct tcp_command commands[COMMANDS];
     uint8_t pdu[HEADER_LEN + PIECE];
@@ -98,7 +96,7 @@ static void note_command(struct rc_tcp *tcp, uint8_t *sqe)
                                     .cid = get_le16(sqe + SQE_CID),
                                     .number = tcp->count++};
     if ((sqe[SQE_SGL_TYPE] & 0xf0) == KEYED) {
-        command->at = (uint32_t)(address - tcp->rc->va);
+        command->at = (uint32_t)(address - tcp->conn.rc->va);
         command->len =
             get_le16(sqe + SQE_SGL_LEN) | (uint32_t)sqe[SQE_SGL_LEN + 2] << 16;
         memset(sqe + SQE_SGL1, 0, 16);
@@ -117,7 +115,7 @@ static void send_capsule(struct rc *rc, const void *capsule, size_t len)
     pdu[3] = len > NVME_SQE_LEN ? CAPSULE_LEN : 0;
     put_le32(pdu + 4, (uint32_t)(HEAD_LEN + len));
     note_command(tcp, pdu + HEAD_LEN);
-    stream_send(&tcp->stream, pdu, HEAD_LEN + len, 0);
+    stream_send(&tcp->conn.stream, pdu, HEAD_LEN + len, 0);
 }
 
 /* ---- PDUs of the drive. */
@@ -146,11 +144,11 @@ static uint8_t *data_at(struct rc_tcp *tcp, const uint8_t *header)
     uint32_t len = get_le32(header + LENGTH);
     const struct tcp_command *command = find_data(tcp, cid, offset, len);
 
-    conf_check(tcp->rc->conf, len != 0 && command != NULL,
+    conf_check(tcp->conn.rc->conf, len != 0 && command != NULL,
                "%u bytes at %u of CID %u, which has not so many", len, offset,
                cid);
     ASSERT(command->at + command->len <= RC_MEMORY);
-    return tcp->rc->mem + command->at + offset;
+    return tcp->conn.rc->mem + command->at + offset;
 }
 
 static void answer_r2t(struct rc_tcp *tcp, const uint8_t *r2t)
@@ -172,14 +170,14 @@ static void answer_r2t(struct rc_tcp *tcp, const uint8_t *r2t)
         put_le32(pdu + OFFSET, offset + done);
         put_le32(pdu + LENGTH, now);
         memcpy(pdu + HEADER_LEN, data + done, now);
-        stream_send(&tcp->stream, pdu, HEADER_LEN + now, 0);
+        stream_send(&tcp->conn.stream, pdu, HEADER_LEN + now, 0);
         done += now;
     }
 }
 
 static void keep_response(struct rc_tcp *tcp, const uint8_t *cqe)
 {
-    struct rc *rc = tcp->rc;
+    struct rc *rc = tcp->conn.rc;
     struct rc_message *message = &rc->messages[rc->put++ % RC_MESSAGES];
     uint16_t status = get_le16(cqe + CQE_STATUS) >> 1 & NVME_SC_MASK;
 
@@ -193,7 +191,7 @@ static void keep_response(struct rc_tcp *tcp, const uint8_t *cqe)
 
 static void take_pdu(struct rc_tcp *tcp, const uint8_t *pdu)
 {
-    struct conf *conf = tcp->rc->conf;
+    struct conf *conf = tcp->conn.rc->conf;
     uint8_t header[HEADER_LEN];
 
     memcpy(header, pdu, sizeof(header)); /* sending takes segments, too */
@@ -227,54 +225,15 @@ static uint32_t next_len(const struct stream *stream)
                           4);
 }
 
-static void take_pdus(struct rc_tcp *tcp)
+static void take_pdus(struct rc_stream *conn)
 {
-    struct stream *stream = &tcp->stream;
+    struct rc_tcp *tcp = (struct rc_tcp *)conn;
+    struct stream *stream = &tcp->conn.stream;
     uint32_t len;
 
     while ((len = next_len(stream)) != 0 && len <= stream_ready(stream)) {
-        conf_check(tcp->rc->conf, len >= HEADER_LEN, "PLEN is %u", len);
+        conf_check(tcp->conn.rc->conf, len >= HEADER_LEN, "PLEN is %u", len);
         take_pdu(tcp, stream_take(stream, len));
-    }
-}
-
-/* A test that does not want its data moved has cleared `answers`. */
-static void conn_serve(struct rc_tcp *tcp)
-{
-    while (tcp->rc->answers && !tcp->stream.is_reset) {
-        take_pdus(tcp);
-        if (!stream_poll(&tcp->stream, 1)) {
-            break;
-        }
-    }
-}
-
-static bool wait_response(struct rc *rc, uint64_t timeout_us)
-{
-    uint64_t since_us = conf_now_us(rc->conf);
-
-    while (rc->get == rc->put) {
-        for (struct rc_tcp *tcp = rc->conf->tcp; tcp != NULL; tcp = tcp->next) {
-            conn_serve(tcp);
-        }
-        if (rc->get != rc->put) {
-            break;
-        }
-        if (conf_now_us(rc->conf) - since_us >= timeout_us) {
-            return false;
-        }
-        conf_pass(rc->conf, SLICE_US);
-    }
-    return true;
-}
-
-static void close_stream(struct rc *rc)
-{
-    struct rc_tcp *tcp = rc->over;
-
-    stream_send_flags(&tcp->stream, SEG_FIN | SEG_ACK);
-    while (!tcp->stream.is_finished && !tcp->stream.is_reset) {
-        (void)stream_poll(&tcp->stream, 0);
     }
 }
 
@@ -283,8 +242,8 @@ static void close_stream(struct rc *rc)
 void rc_tcp_open(struct rc *rc)
 {
     static const uint8_t request[IC_LEN] = {0, 0, IC_LEN, 0, IC_LEN};
-    static const struct rc_over_ops ops = {send_capsule, wait_response,
-                                           close_stream};
+    static const struct rc_over_ops ops = {send_capsule, rc_stream_wait,
+                                           rc_stream_close};
     struct conf *conf = rc->conf;
     struct rc_tcp *tcp = conf_alloc(conf, sizeof(*tcp));
     const uint8_t *answer;
@@ -292,18 +251,12 @@ void rc_tcp_open(struct rc *rc)
     if (conf->num_rcs == 1) {
         nvme_tcp_service_start(conf);
     }
-    tcp->rc = rc;
-    tcp->next = conf->tcp;
-    tcp->stream.peer.conf = conf;
-    conf->tcp = tcp;
-    rc->over = tcp;
-    rc->over_ops = &ops;
+    tcp->conn.take = take_pdus;
     rc->has_no_keys = true;
-    stream_open(&tcp->stream, rc->config.peer, rc->config.port,
-                rc->config.is_v6, nvme_tcp_own_port(conf, conf->num_rcs),
-                STREAM_PORT);
-    stream_send(&tcp->stream, request, sizeof(request), 0);
-    answer = stream_take(&tcp->stream, IC_LEN);
+    rc_stream_open(&tcp->conn, rc);
+    rc_stream_serve(&tcp->conn, &ops);
+    stream_send(&tcp->conn.stream, request, sizeof(request), 0);
+    answer = stream_take(&tcp->conn.stream, IC_LEN);
     conf_equal(conf, "type of ICResp", answer[0], 1);
     conf_equal(conf, "digests", answer[11], 0);
 }
