@@ -30,8 +30,8 @@ struct dma_settings {
 };
 
 struct dma_time {
-    struct dma_settings settings; /* zeros: DMA takes no time */
-    uint64_t busy_ps;             /* for which the memory has been busy */
+    struct dma_settings settings;  /* zeros: DMA takes no time */
+    uint64_t busy_ps;              /* for which the memory has been busy */
     uint64_t full_begin, full_end; /* windows from the first one on and before
                                     * the second one that are full */
     struct dma_window {

@@ -161,10 +161,9 @@ static void test_a_full_memory_is_used_as_early_as_possible(void **state)
         uint64_t begin_ps =
             i * (DMA_WINDOW_PS / 8) +
             random_next(&seed) % (100 * (uint64_t)DMA_WINDOW_PS);
-        uint32_t len =
-            (uint32_t)(random_next(&seed) % (random_next(&seed) % 16 == 0
-                                                 ? (3 * FULL)
-                                                 : (FULL / 8)));
+        uint32_t len = (uint32_t)(random_next(&seed) %
+                                  (random_next(&seed) % 16 == 0 ? (3 * FULL)
+                                                                : (FULL / 8)));
         struct dma_engine idle = {0};
 
         assert_int_equal(dma_time_pass(&dma, &idle, begin_ps, len),
