@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -48,11 +49,12 @@ with claims.claimed(sys.argv[1], "essd test"):
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "run").mkdir()
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
-    monkeypatch.setenv("PYTHONPATH", str(paths.TOP / "tools"))
-    return tmp_path
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """With a short path for sockets: those of pytest grow with the number of its runs."""
+    with tempfile.TemporaryDirectory(prefix="run-") as run:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", run)
+        monkeypatch.setenv("PYTHONPATH", str(paths.TOP / "tools"))
+        yield tmp_path
 
 
 @contextlib.contextmanager
