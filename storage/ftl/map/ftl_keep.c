@@ -54,9 +54,12 @@ static inline void set_trim(struct ftl_keep *keep, uint32_t unit, bool is_set)
     }
 }
 
-/* @param keep  a copy of ftl.keep whose `sequence` becomes larger */
+/*
+ * @param keep      a copy of ftl.keep whose `sequence` becomes larger
+ * @param no_trims  number of a word of the trim table without bits; changed
+ */
 static inline void accept_slot(struct ftl_keep *keep,
-                               const struct ftl_slot *slot)
+                               const struct ftl_slot *slot, uint32_t *no_trims)
 {
     uint16_t buffer = slot->buffer;
     uint32_t number = slot->number;
@@ -69,7 +72,12 @@ static inline void accept_slot(struct ftl_keep *keep,
     for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
         ftl_keep_write_entry(&keep->entries[i][buffer], &entry);
     }
-    set_trim(keep, number, false);
+    if (number / FTL_KEEP_TRIM_BITS != *no_trims) {
+        set_trim(keep, number, false);
+        *no_trims = (keep->trims[0][number / FTL_KEEP_TRIM_BITS] & 0xffffu) == 0
+                        ? number / FTL_KEEP_TRIM_BITS
+                        : UINT32_MAX;
+    }
 }
 
 void ftl_keep_accept_all(struct ftl_map_floor *ftl, const uint16_t *slots,
@@ -79,9 +87,10 @@ void ftl_keep_accept_all(struct ftl_map_floor *ftl, const uint16_t *slots,
     /* With a copy, the compiler knows that stores to entries change nothing of
      * it. */
     struct ftl_keep keep = ftl->keep;
+    uint32_t no_trims = UINT32_MAX;
 
     for (uint32_t i = 0; i < count; i++) {
-        accept_slot(&keep, &first[slots[i]]);
+        accept_slot(&keep, &first[slots[i]], &no_trims);
     }
     ftl->keep.sequence = keep.sequence;
 }
