@@ -23,6 +23,9 @@
  * one; a connection displaces nothing of its own address, and nothing of an
  * address that has no more than its own (docs/decisions/0022).
  *
+ * Of the connections that the drive has closed, MPA_CM_CLOSINGS may wait for
+ * their peers' FIN, each for MPA_CM_END_US; one more aborts the oldest of them.
+ *
  * Left out: connections that the drive opens.
  */
 #ifndef ESSD_NET_MPA_CM_H
@@ -35,6 +38,7 @@
 enum {
     MPA_CM_CONNS = 1088,
     MPA_CM_HALF_OPEN = 64,
+    MPA_CM_CLOSINGS = 64,
     MPA_CM_LISTENERS = 2,
     MPA_CM_REPLY_LEN = 128,       /* memory of one reply */
     MPA_CM_REQUEST_US = 10000000, /* for a complete request; siw: the same */

@@ -57,17 +57,39 @@ static uint8_t *reply_of(const struct mpa_cm_conn *conn)
 
 /* ---- Ends. */
 
-void mpa_conn_close(struct mpa_cm_conn *conn)
-{
-    mpa_conn_enter(conn, MPA_CM_CLOSING);
-    mpa_conn_needs_step(conn);
-}
-
 void mpa_conn_abort(struct mpa_cm_conn *conn)
 {
     conn->reply_due = false;
     mpa_conn_enter(conn, MPA_CM_ABORTING);
     mpa_conn_needs_step(conn);
+}
+
+/* A peer that sends no FIN keeps a connection, which others may need. */
+static void limit_closings(struct mpa_cm *cm)
+{
+    struct mpa_cm_conn *oldest = NULL;
+    unsigned int count = 0;
+
+    for (unsigned int i = 0; i < MPA_CM_CONNS; i++) {
+        struct mpa_cm_conn *conn = &cm->conns[i];
+
+        if (conn->state == MPA_CM_CLOSING) {
+            count++;
+            oldest = oldest == NULL || conn->since_us < oldest->since_us
+                         ? conn
+                         : oldest;
+        }
+    }
+    if (count > MPA_CM_CLOSINGS) {
+        mpa_conn_abort(oldest);
+    }
+}
+
+void mpa_conn_close(struct mpa_cm_conn *conn)
+{
+    mpa_conn_enter(conn, MPA_CM_CLOSING);
+    mpa_conn_needs_step(conn);
+    limit_closings(conn->cm);
 }
 
 /* The connection has ended, or is about to: its user has to let it go. */

@@ -602,6 +602,24 @@ static void test_mpa_cm_has_places_for_every_address(void **state)
     assert_int_equal(mpa_cm_usage(bed->cm).half_open, MPA_CM_HALF_OPEN);
 }
 
+/* Peers that do not close what the drive has closed hold few connections. */
+static void test_mpa_cm_waits_for_few_that_do_not_close(void **state)
+{
+    static const uint8_t wrong[] = "MPA?ID";
+    struct bed *bed = *state;
+
+    for (uint16_t i = 0; i < 2 * MPA_CM_CLOSINGS; i++) {
+        connect_peer(bed, i, 2);
+        assert_true(give_bytes(bed, i, 0, wrong, sizeof(wrong)));
+        bed->now_us += SECOND / 1000;
+        (void)mpa_cm_step(bed->cm, bed->now_us);
+    }
+    for (uint16_t i = 0; i < 2 * MPA_CM_CLOSINGS; i++) {
+        assert_int_equal(bed->posted[i].closes, 1);
+        assert_int_equal(bed->posted[i].aborts, i < MPA_CM_CLOSINGS);
+    }
+}
+
 /* A connection with a request has left its place. */
 static void test_mpa_cm_has_places_beside_those_with_a_request(void **state)
 {
