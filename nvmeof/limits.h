@@ -42,6 +42,8 @@ enum {
     NVMF_PATIENCE_S = 10, /* how long the drive waits for a silent peer */
     /* Addresses with queue pairs without proof.  Each takes a neighbour. */
     NVMF_UNPROVEN_ADDRESSES = 256,
+    /* Queue pairs of iWARP without proof: they hold connections of TCP. */
+    NVMF_UNPROVEN_STREAMS = 256,
     NVMF_MAX_AUTHS = 64,      /* authentications under way at the same time */
     NVMF_MAX_BEHIND_TLS = 64, /* queue pairs behind TLS */
     NVMF_MAX_GENERATED_KEYS = 80, /* of TLS: in use, and waiting for hosts */

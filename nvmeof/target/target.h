@@ -477,8 +477,8 @@ MUST_USE bool nvmf_qpair_displace(struct nvmf_target *target,
                                   uint64_t now_us, uint16_t *qpair);
 
 /**
- * The same, before nvmf_qpair_reserve(): only NVMF_UNPROVEN_ADDRESSES addresses
- * may have such queue pairs.  Call it until it returns false.
+ * The same, before nvmf_qpair_reserve(), for NVMF_UNPROVEN_ADDRESSES and
+ * NVMF_UNPROVEN_STREAMS.  Call it until it returns false.
  *
  * @param address  16 bytes, zero before the first call: the address that loses
  *                 its queue pairs, for the next call

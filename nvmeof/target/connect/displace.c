@@ -168,13 +168,40 @@ bool nvmf_qpair_displace_tcp(struct nvmf_target *target,
     return index != NO_QPAIR;
 }
 
+static bool is_of_iwarp(const struct nvmf_target *target,
+                        const struct nvmf_qpair *qpair)
+{
+    return qpair->is_stream && qpair->transport->trtype == TRTYPE_RDMA &&
+           is_staying(target, qpair);
+}
+
+/* One more of iWARP is about to come. */
+static bool displace_stream(struct nvmf_target *target, uint16_t *index)
+{
+    unsigned int count = 0;
+
+    for (uint16_t i = target->shares.first; i != NO_QPAIR;
+         i = target->qpair[i].next_listed) {
+        count += is_of_iwarp(target, &target->qpair[i]);
+    }
+    if (count < NVMF_UNPROVEN_STREAMS) {
+        return false;
+    }
+    *index = share_choose(target, is_of_iwarp, NULL);
+    target->shares.displaced++;
+    auth_displace(target, *index);
+    return true;
+}
+
 bool nvmf_qpair_displace_address(struct nvmf_target *target,
                                  const struct nvmf_qpair_params *params,
                                  uint8_t *address, uint16_t *index)
 {
+    if (params->is_stream) {
+        return displace_stream(target, index);
+    }
     *index = target->shares.first;
-    if (params->is_stream ||
-        target->shares.addresses < NVMF_UNPROVEN_ADDRESSES ||
+    if (target->shares.addresses < NVMF_UNPROVEN_ADDRESSES ||
         share_has_neighbour(target, params->host)) {
         return false;
     }

@@ -30,22 +30,17 @@ static void set_params(const struct fake *fake,
 }
 
 /* What the RDMA transport does with a request. */
-static bool try_open(struct fake *fake, uint16_t from, uint16_t qid,
-                     uint16_t sqsize, uint16_t *qpair)
+static bool try_params(struct fake *fake,
+                       const struct nvmf_qpair_params *params, uint16_t *qpair)
 {
-    const struct nvmf_qpair_hints hints = {.qid = qid, .sqsize = sqsize};
-    struct nvmf_qpair_params params;
-    uint8_t address[sizeof(params.host)] = {0};
+    uint8_t address[sizeof(params->host)] = {0};
     uint16_t other;
 
-    set_params(fake, &params, from, &hints);
-    while (
-        nvmf_qpair_displace_address(fake->target, &params, address, &other)) {
+    while (nvmf_qpair_displace_address(fake->target, params, address, &other)) {
         fake_close(fake, other);
     }
-    while (nvmf_qpair_reserve(fake->target, &params, qpair) !=
-           NVMF_RESERVE_OK) {
-        if (!nvmf_qpair_displace(fake->target, &params, fake->now_us, &other)) {
+    while (nvmf_qpair_reserve(fake->target, params, qpair) != NVMF_RESERVE_OK) {
+        if (!nvmf_qpair_displace(fake->target, params, fake->now_us, &other)) {
             return false;
         }
         fake_close(fake, other);
@@ -53,6 +48,29 @@ static bool try_open(struct fake *fake, uint16_t from, uint16_t qid,
     nvmf_qpair_open(fake->target, *qpair, fake->now_us);
     nvmf_qpair_confirm(fake->target, *qpair);
     return true;
+}
+
+static bool try_open(struct fake *fake, uint16_t from, uint16_t qid,
+                     uint16_t sqsize, uint16_t *qpair)
+{
+    const struct nvmf_qpair_hints hints = {.qid = qid, .sqsize = sqsize};
+    struct nvmf_qpair_params params;
+
+    set_params(fake, &params, from, &hints);
+    return try_params(fake, &params, qpair);
+}
+
+/* An I/O queue of iWARP. */
+static uint16_t open_stream(struct fake *fake, uint16_t from)
+{
+    const struct nvmf_qpair_hints hints = {.qid = 1, .sqsize = 1};
+    struct nvmf_qpair_params params;
+    uint16_t qpair = NO_QPAIR;
+
+    set_params(fake, &params, from, &hints);
+    params.is_stream = true;
+    assert_true(try_params(fake, &params, &qpair));
+    return qpair;
 }
 
 static uint16_t open_from(struct fake *fake, uint16_t from, uint16_t qid,
@@ -304,6 +322,34 @@ static void test_addresses_of_iwarp_do_not_count(void **state)
         nvmf_qpair_displace_address(fake->target, &params, address, &other));
     assert_int_equal(nvmf_target_displaced(fake->target), 0);
     fake_close(fake, qpair);
+}
+
+/* TCP has connections for NVMe/TCP, too, however many addresses open those of
+ * iWARP. */
+static void test_queue_pairs_of_iwarp_are_limited(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t roce = open_from(fake, A, 1, 1);
+    uint16_t host = open_stream(fake, C);
+    unsigned int streams = 0;
+
+    for (uint16_t i = 1; i < NVMF_UNPROVEN_STREAMS; i++) {
+        (void)open_stream(fake, i % 2 == 0 ? A : B);
+    }
+    assert_int_equal(nvmf_target_displaced(fake->target), 0);
+    (void)open_stream(fake, B); /* B has more than A */
+    assert_int_equal(nvmf_target_displaced(fake->target), 1);
+    for (uint16_t i = 0; i < NVMF_UNPROVEN_STREAMS; i++) {
+        (void)open_stream(fake, i % 2 == 0 ? A : B);
+    }
+    for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
+        streams += state_of(fake, i) == QPAIR_CONNECTING &&
+                   fake->target->qpair[i].is_stream;
+    }
+    assert_int_equal(streams, NVMF_UNPROVEN_STREAMS);
+    assert_int_equal(state_of(fake, roce), QPAIR_CONNECTING);
+    assert_false(fake->target->qpair[roce].is_stream);
+    assert_true(is_from(fake, host, C));
 }
 
 /* A request whose source may be forged counts for no address. */
