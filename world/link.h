@@ -30,7 +30,8 @@ struct link_port {
 };
 
 struct link_ops {
-    /** Plug a port in; it is copied. @param port  NULL: unplug it */
+    /** Plug a port in; it is copied.  It is told of no room that it waited for
+     * before, and may offer all its frames.  @param port  NULL: unplug it */
     void (*plug)(void *ctx, const struct link_port *port);
 
     /**

@@ -90,6 +90,11 @@ void machine_attach(struct machine *machine, unsigned int port,
         own->ops->plug(own->ctx, &plug);
     }
     hw_port_set_cable(&machine->ports[port], own->ops != NULL);
+    if (own->ops != NULL) {
+        /* The link before, or this one before it was unplugged, may have owed
+         * the port a word that there is room. */
+        hw_port_link_ready(&machine->ports[port]);
+    }
 }
 
 void machine_count_dma(const struct machine_slot *slot, uint64_t len)
