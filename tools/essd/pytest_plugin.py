@@ -71,7 +71,11 @@ class Watch:
 class Outcome(Protocol):
     """What pytest hands to a hook wrapper."""
 
+    excinfo: Any
+
     def get_result(self) -> Any: ...
+
+    def force_exception(self, exception: BaseException) -> None: ...
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -195,39 +199,41 @@ def systems_of(item: pytest.Item) -> "list[essd.System]":
     return list({one.name: one for one in found}.values())
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Outcome, None]:
     """Say what got lost during a test: in its report if it fails, else as a warning."""
     watch: Watch | None = getattr(item, "funcargs", {}).get("essd_losses")
     if watch is None:
-        return (yield)
+        yield
+        return
     for system in systems_of(item):
         watch.begin(system)
-    try:
-        yield
-    except BaseException:
-        for system in systems_of(item):
-            watch.look(system)
-        for name, words in watch.take().items():
-            item.add_report_section("call", f"essd {name}", words)
-        raise
+    outcome = yield
     for system in systems_of(item):
         watch.look(system)
-    warn(item, watch)
+    say(item, watch, outcome)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Outcome, None]:
     """What got lost in systems that have ended since."""
     watch: Watch | None = getattr(item, "funcargs", {}).get("essd_losses")
-    yield
+    outcome = yield
     if watch is not None:
-        warn(item, watch)
+        say(item, watch, outcome)
 
 
-def warn(item: pytest.Item, watch: Watch) -> None:
+def say(item: pytest.Item, watch: Watch, outcome: Outcome) -> None:
     for name, words in watch.take().items():
-        item.warn(LossWarning(f"{name}: {words}"))
+        if outcome.excinfo is not None:
+            item.add_report_section("call", f"essd {name}", words)
+            continue
+        try:
+            item.warn(LossWarning(f"{name}: {words}"))
+        except LossWarning as error:        # of -W error
+            if not hasattr(outcome, "force_exception"):
+                raise                       # pluggy before 1.1
+            outcome.force_exception(error)
 
 
 def instances_of(item: pytest.Item) -> "dict[str, Instance]":
