@@ -210,7 +210,7 @@ static uint16_t connect_execute(struct nvmf_target *target,
     struct connect_data data;
     bool needs_auth = false;
     uint16_t status;
-    uint8_t ctrl;
+    uint8_t ctrl = NO_CTRL;
 
     if (qpair->state != QPAIR_CONNECTING) { /* another Connect was first */
         return refuse_status(NVME_SC_COMMAND_SEQUENCE);
