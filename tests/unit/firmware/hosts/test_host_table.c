@@ -16,7 +16,7 @@
 
 #define NQN "nqn.2014-08.org.example:host"
 
-#define PSK    "NVMeTLSkey-1:00:AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyAl7OaH:"
+#define PSK "NVMeTLSkey-1:00:AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyAl7OaH:"
 
 static struct host_table table;
 static unsigned int saves;
