@@ -189,6 +189,14 @@ static bool submit_op(void *ctx, const struct ftl_flash_op *op)
                : submit_other(seam, op);
 }
 
+static uint64_t list_units(void *ctx, const struct ftl_flash_op *op)
+{
+    const struct nand_seam *seam = ctx;
+
+    write_program_entries(seam, op_list(seam, op->cookie), op);
+    return list_addr(seam, op->cookie);
+}
+
 /* Remove the first `done` moves of the list. */
 static void drop_moves(struct ftl_moves *moves, uint32_t done)
 {
@@ -550,5 +558,6 @@ struct ftl_flash nand_seam_flash(struct nand_seam *seam)
         .submit = submit_op,
         .moves = &seam->moves,
         .run_moves = run_moves,
+        .list_units = list_units,
     };
 }
