@@ -266,7 +266,7 @@ def test_hanging_or_trapping_firmware_restarts_and_is_reported(booted) -> None:
     assert told["trace-records"] == dumps[0].trace_records
     frames = crash.backtrace(of_host, crash.symbols(of_host, None))
     line, = [number for number, text in enumerate(PROVOKES.read_text().splitlines(), 1)
-             if "ASSERT(boot ==" in text]
+             if "ASSERT(hal_now_us() ==" in text]
     assert (frames[1]["function"], frames[1]["file"], frames[1]["line"]) == (
         "provoke_assertion", "firmware/app/board_crash.c", line)
     assert frames[-2]["function"] == "arch_main"
