@@ -113,6 +113,7 @@ void ns_change_begin(struct nvmf_target *target, uint32_t nsid)
         ns_update_attachments(target, nsid, false);
     } else {
         ns_enter(ns, NS_FORMATTING);
+        ns->volume.has_failed = false; /* until the end of this one */
         ns_update_bars(target, nsid);
         ns_hooks.formatting(target, manager->is_for_all ? NVME_NSID_ALL : nsid);
     }

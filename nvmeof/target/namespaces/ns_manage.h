@@ -26,9 +26,6 @@ void ns_update_attachments(struct nvmf_target *target, uint32_t nsid,
 
 /* ns_drain.c */
 
-/* Whether a namespace can be deleted or formatted.  After a Format that has
- * failed these two commands are all that it takes. */
-bool ns_is_changeable(const struct nvmf_ns *ns);
 bool ns_is_any_unchangeable(struct nvmf_target *target,
                             const struct nvmf_ctrl *active_on);
 /* Check that an NSID is allocated, and that this port reaches it. */

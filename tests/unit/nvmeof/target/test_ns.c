@@ -1112,6 +1112,46 @@ static void test_protection_cannot_be_changed_during_a_format(void **state)
     assert_int_equal(set_protection(fake, admin, NVMF_PROTECTION_ON).status, 0);
 }
 
+/*
+ * A record that is lost protects all namespaces, also one whose Format has not
+ * ended.  Without the end of that protection it could not be formatted, deleted
+ * or sanitized.  Nobody changes it while the next Format runs.
+ */
+static void test_a_protected_format_that_has_failed_can_be_repeated(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct fake_request *formatting;
+
+    volume.is_erasing = volume.has_failed = true;
+    volume.protection[0] = NVMF_PROTECTION_ON;
+    fake->is_protected[0] = true;
+    nvmf_target_ns_loaded(fake->target, 1);
+    assert_int_equal(fake->target->ns[0].state, NS_FORMATTING);
+    formatting = send_format(fake, admin, 1);
+    assert_int_equal(formatting->cqe.status & NVME_SC_MASK,
+                     NVME_SC_NS_WRITE_PROTECTED);
+    assert_int_equal(set_protection(fake, admin, NVMF_PROTECTION_ON).status &
+                         ~MORE,
+                     NVME_SC_FORMAT_IN_PROGRESS);
+    assert_int_equal(set_protection(fake, admin, NVMF_PROTECTION_NONE).status,
+                     0);
+    assert_int_equal(volume.protection[0], NVMF_PROTECTION_NONE);
+    assert_int_equal(read_status(fake, io, 1), NVME_SC_FORMAT_IN_PROGRESS);
+    formatting = send_format(fake, admin, 1);
+    assert_int_equal(volume.jobs, 1);
+    assert_int_equal(set_protection(fake, admin, NVMF_PROTECTION_NONE).status &
+                         ~MORE,
+                     NVME_SC_FORMAT_IN_PROGRESS);
+    volume.is_erasing = volume.has_failed = false;
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(formatting->cqe.status, 0);
+    assert_int_equal(read_status(fake, io, 1), NVME_SC_SUCCESS);
+    assert_int_equal(write_status(fake, io, 1), NVME_SC_SUCCESS);
+}
+
 /* A host that never sends the second half of a fused pair holds nobody up. */
 static void test_no_half_of_a_fused_pair_holds_up_a_format(void **state)
 {
