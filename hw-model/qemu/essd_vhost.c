@@ -413,7 +413,7 @@ static uint8_t *essd_vhost_map(void *ctx, int fd, uint64_t size)
 
 static void essd_vhost_unmap(void *ctx, uint8_t *data, uint64_t size)
 {
-    vhost_unmap(data, size);
+    vhost_unmap(data);
 }
 
 static void essd_vhost_close(void *ctx, int fd)

@@ -4,11 +4,14 @@
 #include "hw-model/vhost/vhost_map.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 /*
  * The mappings, which the signal's handler reads in the midst of an access.
@@ -16,7 +19,7 @@
  */
 static struct {
     _Atomic(uintptr_t) start;
-    _Atomic(uint64_t) size; /* 0: the entry is free */
+    _Atomic(uint64_t) size; /* in whole pages of the file; 0: it is free */
     atomic_bool is_lost;
 } maps[VHOST_MAPS];
 
@@ -117,6 +120,26 @@ static unsigned int map_find(const uint8_t *data)
     return i;
 }
 
+/*
+ * How much of a file the kernel maps for `size` bytes: whole pages, which of
+ * hugetlbfs are huge.  It refuses to replace or to unmap a part of one.
+ *
+ * @return 0 if that is not known
+ */
+static uint64_t map_whole_pages(int fd, uint64_t size)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    struct statfs system;
+
+    if (fstatfs(fd, &system) < 0) {
+        return 0;
+    }
+    if (system.f_type == HUGETLBFS_MAGIC) {
+        page = (uint64_t)system.f_bsize;
+    }
+    return (size + page - 1) / page * page;
+}
+
 uint8_t *vhost_map(int fd, uint64_t size)
 {
     unsigned int entry = map_find_free();
@@ -129,6 +152,7 @@ uint8_t *vhost_map(int fd, uint64_t size)
         !map_catch_sigbus()) {
         return NULL;
     }
+    size = map_whole_pages(fd, size);
     data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
                 fd, 0);
     if (data == MAP_FAILED) {
@@ -140,14 +164,15 @@ uint8_t *vhost_map(int fd, uint64_t size)
     return data;
 }
 
-void vhost_unmap(uint8_t *data, uint64_t size)
+void vhost_unmap(uint8_t *data)
 {
     unsigned int entry = map_find(data);
+    uint64_t size;
 
     if (entry < VHOST_MAPS) {
-        atomic_store(&maps[entry].size, 0);
+        size = atomic_exchange(&maps[entry].size, 0);
+        munmap(data, size);
     }
-    munmap(data, size);
 }
 
 static bool map_is_lost(const uint8_t *data)

@@ -27,7 +27,8 @@ enum { VHOST_MAPS = 64 }; /* most mappings of this process at one time */
  */
 uint8_t *vhost_map(int fd, uint64_t size);
 
-void vhost_unmap(uint8_t *data, uint64_t size);
+/** End a mapping of vhost_map(). */
+void vhost_unmap(uint8_t *data);
 
 /**
  * Before the first access, each thread must call this: QEMU blocks all signals
