@@ -438,6 +438,7 @@ static void essd_vhost_handle(EssdVhostState *s)
     trace_essd_vhost_message(s->nc.name, s->msg.request, s->msg.len,
                              s->msg.num_fds);
     s->got = 0;
+    vhost_map_begin(); /* some messages make it read a ring */
     if (!vhost_backend_handle(&s->vu, &s->msg, reply, &len)) {
         essd_vhost_break(s, "bad message");
         return;
