@@ -406,7 +406,8 @@ static uint8_t *essd_vhost_map(void *ctx, int fd, uint64_t size)
 
     if (!data) {
         essd_vhost_break(s, "the guest's memory cannot be shared: it is no "
-                            "memfd and no file of tmpfs, or is too short");
+                            "memfd and no file of tmpfs, or is too short, or "
+                            "cannot be mapped");
     }
     return data;
 }
