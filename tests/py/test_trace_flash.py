@@ -13,6 +13,7 @@ from essd.observe import slow_commands, trace, trace_flash
 
 COLLECTION = trace_flash.CAUSES.index("collection")
 READ, WRITE = 0, 1          # causes
+NO_STREAM = 0xffffffff      # FTL_NOWHERE
 BUSY, RECEIVES, SENDS = (trace_flash.PHASES.index(name)
                          for name in ("busy", "receives", "sends"))
 
@@ -69,7 +70,11 @@ def test_events_of_the_translation_layer_are_told() -> None:
     assert words(record("FTL_SUPERBLOCK", 12, 2, 0, 0, 5376, 3, 0, 6)) == (
         "superblock 12 open for stream host: 0 of 5376 units valid, 3 erasures; "
         "6 superblocks free")
-    assert words(record("FTL_SUPERBLOCK", 12, 1, 2, 0, 5376, 3, 9, 6)).startswith(
+    assert words(record("FTL_SUPERBLOCK", 12, 2, 2, 0, 5376, 3, 0, 6)).startswith(
+        "superblock 12 open for stream cold: ")
+    assert words(record("FTL_SUPERBLOCK", 12, 2, NO_STREAM, 0, 5376, 3, 0, 6)).startswith(
+        "superblock 12 open: ")
+    assert words(record("FTL_SUPERBLOCK", 12, 1, NO_STREAM, 0, 5376, 3, 9, 6)).startswith(
         "superblock 12 erasing for checkpoint: ")
     assert words(record("FTL_ROW", 12, 7, 1, COLLECTION, 48, 900, 6)) == (
         "superblock 12 row 7 of stream move for collection is programmed with 48 units; "
@@ -243,8 +248,8 @@ def test_collection_and_counters_have_tracks() -> None:
                request=NONE),
         record("FTL_ROW", 4, 0, 0, WRITE, 48, 30, 4, 1048, 0, 2144, 0, time_ns=2_800_000,
                qpn=0, request=NONE),
-        record("FTL_SUPERBLOCK", 12, 0, 2, 0, 5376, 4, COLLECTION, 5, time_ns=3_000_000,
-               qpn=0, request=NONE))
+        record("FTL_SUPERBLOCK", 12, 0, NO_STREAM, 0, 5376, 4, COLLECTION, 5,
+               time_ns=3_000_000, qpn=0, request=NONE))
     moved, = slices(entries, "collection")
     assert (moved["name"], moved["ts"], moved["dur"]) == (
         "superblock 12 for collection", 1000.0, 2000.0)

@@ -22,7 +22,7 @@ static void trace_superblock(const struct ftl_space_floor *ftl,
                              uint32_t superblock)
 {
     const struct ftl_superblock *at = &ftl->superblocks[superblock];
-    uint32_t stream = ftl->num_streams; /* none */
+    uint32_t stream = FTL_NOWHERE;
 
     for (uint32_t i = 0; i < ftl->num_streams; i++) {
         if (ftl->streams[i].superblock == superblock) {

@@ -20,7 +20,7 @@ CAUSES = ("host read", "host write", "trim", "record", "collection", "wear level
 PHASES = ("idle", "waits for the channel", "receives", "starts", "busy", "finishes",
           "waits to send", "sends", "holds", "copies")
 SUPERBLOCK_STATES = ("free", "erasing", "open", "closed", "retired", "checkpoint")
-STREAMS = ("host", "move")
+STREAMS = ("host", "move", "cold")      # the policy "by-source" has no third one
 ROW_STATUSES = ("ok", "ok", "failed", "dead die", "transfer error", "storage error",
                 "error")
 WAITS = ("the write buffer is full", "data is not on flash yet")

@@ -474,6 +474,23 @@ static struct record *run_levelling(const char *streams)
     return record;
 }
 
+/* Superblocks that are opened name their stream, those of no stream none. */
+static void check_superblocks(const struct record *record, uint32_t streams)
+{
+    const struct trace_record *event;
+    uint32_t at = 0, found = 0;
+
+    while ((event = next_event(record, TRACE_FTL_SUPERBLOCK, &at)) != NULL) {
+        if (event->arg[1] == FTL_SUPERBLOCK_OPEN) {
+            assert_true(event->arg[2] < streams);
+            found |= BIT(event->arg[2]);
+        } else if (event->arg[1] != FTL_SUPERBLOCK_CLOSED) {
+            assert_int_equal(event->arg[2], FTL_NOWHERE);
+        }
+    }
+    assert_int_equal(found, BIT(streams) - 1);
+}
+
 static void test_streams_by_cause_keep_levelling_and_collection_apart(
     void **state)
 {
@@ -487,6 +504,7 @@ static void test_streams_by_cause_keep_levelling_and_collection_apart(
     print_message("rows of hosts %u, collected %u, levelled %u\n", hosts,
                   collected, levelled);
     assert_true(hosts > 300 && collected > 2 && levelled > 10);
+    check_superblocks(record, 3);
     bed_check(record->bed);
     bed_mount(record->bed);
     bed_check(record->bed);
@@ -499,6 +517,7 @@ static void test_streams_by_source_are_two(void **state)
 
     (void)state;
     assert_int_equal(record->bed->ftl->num_streams, 2);
+    check_superblocks(record, 2);
     assert_true(check_stream(record, 0, FTL_CAUSE_WRITE, FTL_CAUSE_RECORD) >
                 300);
     assert_true(check_stream(record, 1, FTL_CAUSE_COLLECT, FTL_CAUSE_LEVEL) >
