@@ -107,7 +107,9 @@ enum nand_move_opcode {
                                    * these.  The target has the data of all units,
                                    * then their metadata, then their system bytes.
                                    * Addresses of list and target: multiples of
-                                   * 64, in the entries: of 8 */
+                                   * 64, in the entries: of 8.
+                                   * META = 0 is refused; OFFSET and LENGTH are
+                                   * ignored */
 };
 enum nand_move_flags {
     NAND_MOVE_BEGIN = 0x01,       /* of ADD_ROW: the target becomes the units */
