@@ -203,8 +203,9 @@ static bool has_lost_next(const struct flash *flash, const struct area *area,
 
 /*
  * The sequence after which the next record is written when the newest one is
- * lost.  The places that show the loss stay: otherwise, a power cut during that
- * write would leave nothing but older records, which would count again.
+ * lost.  The places that show the loss stay until it is whole: otherwise, a
+ * power cut during that write would leave nothing but older records, which
+ * would count again.
  */
 static uint32_t skip_lost(const struct flash *flash, const struct area *area,
                           uint32_t sequence)
@@ -366,18 +367,6 @@ static bool write_rings(const struct flash *flash, const struct area *area,
     return true;
 }
 
-bool area_write(const struct flash *flash, const struct area *area,
-                uint32_t *sequence, const uint8_t *buf, size_t len)
-{
-    return write_rings(flash, area, sequence, buf, len, false);
-}
-
-bool area_write_erased(const struct flash *flash, const struct area *area,
-                       uint32_t *sequence, const uint8_t *buf, size_t len)
-{
-    return write_rings(flash, area, sequence, buf, len, true);
-}
-
 /* Whether a place holds these bytes with this sequence number. */
 static bool place_holds(const struct flash *flash, const struct area *area,
                         uint32_t ring, uint32_t sequence, const uint8_t *buf,
@@ -410,6 +399,55 @@ bool area_holds(const struct flash *flash, const struct area *area,
         }
     }
     return true;
+}
+
+/*
+ * Erase the headers that show a loss, after a new record was written.  If they
+ * stayed, the loss would be reported again when the ring comes round to the
+ * place before them.  Until the new record is whole, they have to stay.
+ */
+static void forget_loss(const struct flash *flash, const struct area *area,
+                        uint32_t sequence, const uint8_t *buf, size_t len)
+{
+    bool is_whole = false;
+
+    for (uint32_t i = 0; i < area->copies * RINGS_MAX; i++) {
+        struct header header =
+            read_header(flash, area, i % RINGS_MAX, 1 + i / RINGS_MAX);
+
+        if (!header.was_written || header.sequence != 0) {
+            continue;
+        }
+        is_whole = is_whole || area_holds(flash, area, sequence, buf, len);
+        if (!is_whole || !flash_erase_sector(flash, header.addr)) {
+            return; /* The next write does it. */
+        }
+    }
+}
+
+static bool write_record(const struct flash *flash, const struct area *area,
+                         uint32_t *sequence, const uint8_t *buf, size_t len,
+                         bool is_erased)
+{
+    if (!write_rings(flash, area, sequence, buf, len, is_erased)) {
+        return false;
+    }
+    if (area->mirror_addr != 0) {
+        forget_loss(flash, area, *sequence, buf, len);
+    }
+    return true;
+}
+
+bool area_write(const struct flash *flash, const struct area *area,
+                uint32_t *sequence, const uint8_t *buf, size_t len)
+{
+    return write_record(flash, area, sequence, buf, len, false);
+}
+
+bool area_write_erased(const struct flash *flash, const struct area *area,
+                       uint32_t *sequence, const uint8_t *buf, size_t len)
+{
+    return write_record(flash, area, sequence, buf, len, true);
 }
 
 enum area_repair area_repair(const struct flash *flash, const struct area *area,

@@ -80,6 +80,7 @@ MUST_USE bool area_read_older(const struct flash *flash,
 /**
  * Write a new copy, in both rings.  After a power cut during the write,
  * area_read() finds this copy or the one before it.
+ * When both are whole, nothing shows an earlier loss any more.
  *
  * @param sequence  of the last copy; set to that of the new one
  * @param len       at most copy_bytes - AREA_HEADER_LEN

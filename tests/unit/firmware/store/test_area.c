@@ -481,6 +481,69 @@ static void test_a_cut_after_a_loss_of_the_first_record_leaves_no_new_drive(
     }
 }
 
+/* Write the next record after a restart, and restart again. */
+static void expect_next_record(uint32_t number, enum area_result before_it)
+{
+    uint32_t found, seen;
+
+    assert_int_equal(read_number(&seen, &found), before_it);
+    assert_true(write_body(number, &found));
+    assert_int_equal(read_number(&seen, &found), AREA_OK);
+    assert_int_equal(seen, number);
+    assert_int_equal(repair_area(number, &found), AREA_REPAIR_NONE);
+}
+
+/* The ring comes round to the place of the lost record, twice. */
+static void test_a_loss_is_reported_until_the_next_record_alone(void **state)
+{
+    (void)state;
+    used = &mirrored;
+    for (uint32_t lost = 1; lost <= 2 * COPIES; lost++) {
+        for (size_t i = 0; i < ARRAY_LEN(damaged); i += 6) {
+            uint32_t sequence = 0;
+
+            memset(data, 0xff, sizeof(data));
+            for (uint32_t n = 1; n <= lost; n++) {
+                assert_true(write_body(n, &sequence));
+            }
+            data[ADDR + (lost - 1) % COPIES * COPY_BYTES + damaged[i]] ^= 1;
+            data[MIRROR + (lost - 1) % COPIES * COPY_BYTES + damaged[i]] ^= 1;
+            for (uint32_t n = 1; n <= 2 * COPIES + 1; n++) {
+                expect_next_record(lost + n, n > 1     ? AREA_OK
+                                             : lost > 1 ? AREA_OLDER
+                                                        : AREA_DAMAGED);
+            }
+        }
+    }
+}
+
+/* The power fails while the places that show a loss are erased, or the flash
+ * refuses that: the next record does it. */
+static void test_forgetting_a_loss_may_be_cut(void **state)
+{
+    static uint8_t lost[sizeof(data)];
+    const size_t whole = 2 * (FLASH_SECTOR_BYTES + AREA_HEADER_LEN + 100);
+
+    (void)state;
+    used = &mirrored;
+    write_five();
+    data[ADDR + COPY_BYTES] ^= 1;
+    data[MIRROR + COPY_BYTES] ^= 1;
+    memcpy(lost, data, sizeof(data));
+    for (size_t cut = 0; cut <= 2 * FLASH_SECTOR_BYTES; cut += 127) {
+        uint32_t found, number;
+
+        memcpy(data, lost, sizeof(data));
+        assert_int_equal(read_number(&number, &found), AREA_OLDER);
+        bytes_left = whole + cut;
+        assert_true(write_body(6, &found));
+        bytes_left = NEVER;
+        for (uint32_t n = 7; n <= 7 + 2 * COPIES; n++) {
+            expect_next_record(n, AREA_OK);
+        }
+    }
+}
+
 /* Older firmware has written one ring only. */
 static void test_a_kept_drive_gets_its_mirror(void **state)
 {
