@@ -197,8 +197,10 @@ static void replace_record(struct update_slots *slots)
         .was_lost = true,
     };
     for (uint8_t slot = 1; slot <= SLOT_COUNT; slot++) {
-        record->security =
-            MAX(record->security, slots->slot[slot - 1].security);
+        if (slots->slot[slot - 1].is_good) {
+            record->security =
+                MAX(record->security, slots->slot[slot - 1].security);
+        }
     }
 }
 

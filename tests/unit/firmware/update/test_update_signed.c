@@ -9,11 +9,12 @@
 
 #include <string.h>
 
+#include "firmware/store/flash_layout.h"
 #include "lib/bytes.h"
 #include "lib/crc32.h"
 #include "tests/test_fixture.h"
 
-enum { CRC_AT = 36, FLAGS_AT = 80, SIGNATURE_AT = 160 };
+enum { CRC_AT = 36, SECURITY_AT = 76, FLAGS_AT = 80, SIGNATURE_AT = 160 };
 
 static const uint8_t key[SIGNATURE_KEY_LEN] = {
     0xd7, 0x5a, 0x98, 0x01, 0x82, 0xb1, 0x0a, 0xb7, 0xd5, 0x4b, 0xfe,
@@ -190,4 +191,29 @@ static void test_an_unsigned_slot_does_not_start(void **state)
         assert_int_equal(bed.slots.slot[slot - 1].verdict,
                          SYSCTL_VERDICT_SIGNATURE);
     }
+}
+
+/* The record is lost, and the flash takes no new one. */
+static void test_a_refused_image_does_not_raise_the_floor(void **state)
+{
+    struct image_header header;
+
+    (void)state;
+    make_signed_file();
+    bed_expect_commit(&bed, 2, true, false, NVMF_FIRMWARE_OK);
+    bed_make_file(&bed, "new");
+    bed_put_header(&bed, SECURITY_AT, 7);
+    assert_int_equal(image_header_parse(&header, bed.file, IMAGE_HEADER_LEN),
+                     IMAGE_OK);
+    flash_ram_set_slot(&bed.ram, 2, &header, bed.file + 4096);
+    bed.ram.inverted[FLASH_SLOT_RECORD_ADDR] ^= 1;
+    bed.ram.inverted[FLASH_SLOT_RECORD_MIRROR] ^= 1;
+    bed.ram.limit = bed.ram.written;
+    bed_restart(&bed);
+    bed.ram.limit = UINT64_MAX;
+    log_flush(&bed.log);
+    assert_true(bed_has_logged(&bed, "of the slots in flash was damaged"));
+    assert_int_equal(bed.running, 1);
+    assert_int_equal(bed.slots.slot[1].verdict, SYSCTL_VERDICT_SIGNATURE);
+    assert_int_equal(update_slots_security(&bed.updater.slots), 0);
 }
