@@ -6,6 +6,7 @@
 #include "firmware/arch/arch.h"
 #include "firmware/hal/time.h"
 #include "firmware/hal/wait.h"
+#include "firmware/settings/config_flash.h"
 #include "hw-model/regs/soc.h"
 
 /*
@@ -271,10 +272,11 @@ static void end_failed_trial(void)
     }
 }
 
-/* The image before one on trial may know the configuration in flash. */
+/* The image before one on trial may know a configuration that is intact.  No
+ * image knows a damaged one: its owner needs the console of this one. */
 static void check_config(void)
 {
-    if (board.has_lost_config) {
+    if (board.has_lost_config && config_flash_is_unknown(&board.flash)) {
         end_failed_trial();
     }
 }

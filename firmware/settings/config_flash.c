@@ -48,6 +48,11 @@ bool config_flash_read(const struct flash *flash, struct log *log,
     return false;
 }
 
+bool config_flash_is_unknown(const struct flash *flash)
+{
+    return store_has_unknown_config(flash, is_sound, NULL);
+}
+
 void config_flash_repair(const struct flash *flash, struct log *log,
                          uint8_t straps)
 {

@@ -20,6 +20,9 @@
 MUST_USE bool config_flash_read(const struct flash *flash, struct log *log,
                                 struct config *config);
 
+/** Whether no copy is used, but one is intact: other firmware may know it. */
+bool config_flash_is_unknown(const struct flash *flash);
+
 /** If the copies differ, write the one in force over the other, and log it.
  * @param straps  the level of the strap pins: with STRAPS_LOCKED nothing is
  *   written

@@ -104,6 +104,16 @@ bool store_has_lost_config(const struct flash *flash, store_judge *judge,
            (copy[0].was_written || copy[1].was_written);
 }
 
+bool store_has_unknown_config(const struct flash *flash, store_judge *judge,
+                              void *ctx)
+{
+    struct config_copy copy[CONFIG_COPIES];
+    uint32_t newest = read_configs(flash, copy);
+
+    return current_config(copy, newest, judge, ctx) < 0 &&
+           (copy[0].is_intact || copy[1].is_intact);
+}
+
 static bool flash_holds(const struct flash *flash, uint32_t addr,
                         const uint8_t *buf, size_t len)
 {

@@ -38,6 +38,13 @@ MUST_USE bool store_read_config(const struct flash *flash, store_judge *judge,
 bool store_has_lost_config(const struct flash *flash, store_judge *judge,
                            void *ctx);
 
+/**
+ * Whether no copy can be used, but one is intact: other firmware may know what
+ * it says.
+ */
+bool store_has_unknown_config(const struct flash *flash, store_judge *judge,
+                              void *ctx);
+
 enum store_saved {
     STORE_SAVED,       /* both copies hold it */
     STORE_SAVED_ONCE,  /* it is in force, but the flash did not take the other

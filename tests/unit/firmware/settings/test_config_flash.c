@@ -189,6 +189,30 @@ static void test_the_defaults_are_used_when_there_is_no_good_copy(void **state)
     }
 }
 
+/* Only an intact copy that this firmware refuses may be known to another. */
+static void test_a_damaged_configuration_is_not_an_unknown_one(void **state)
+{
+    struct config fine, bad, read;
+    unsigned int lines;
+
+    (void)state;
+    assert_false(config_flash_is_unknown(&flash));
+    make_good_config(&fine);
+    bad = fine;
+    rows[0].spoil(&bad);
+    put_config(FLASH_CONFIG_A_ADDR, 6, &fine);
+    put_config(FLASH_CONFIG_B_ADDR, 7, &bad);
+    assert_false(config_flash_is_unknown(&flash));
+    part[FLASH_CONFIG_A_ADDR + 40] ^= 1;
+    assert_true(config_flash_is_unknown(&flash));
+    boot_from_flash(&read, &lines);
+    assert_true(is_lost);
+    part[FLASH_CONFIG_B_ADDR + 40] ^= 1;
+    assert_false(config_flash_is_unknown(&flash));
+    boot_from_flash(&read, &lines);
+    assert_true(is_lost);
+}
+
 static void test_a_configuration_that_was_never_written_is_not_lost(
     void **state)
 {
