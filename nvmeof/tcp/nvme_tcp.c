@@ -455,14 +455,14 @@ void nvme_tcp_ended(struct nvme_tcp *tcp, uint16_t conn)
 
 enum {
     WATCH_US = 1000000,
-    WINDOW_US = 60000000, /* for all data of one R2T, however slow the peer */
+    WINDOW_US = 60000000, /* for all data of the oldest R2T */
 };
 
 /*
  * Whether the drive has waited too long for the peer.  Each kind of wait has
  * its own time, so that a peer cannot hold buffers for ever by sending commands
- * only, nor by sending a byte of their data now and then.  While the drive does
- * not read, it waits for itself.
+ * only, nor by sending a byte of their data, or the data of later commands, now
+ * and then.  While the drive does not read, it waits for itself.
  */
 static bool is_silent(struct nvme_tcp_queue *queue)
 {

@@ -181,14 +181,15 @@ static void end_data(struct nvme_tcp_queue *queue)
     if (!reader->head.is_last) {
         return;
     }
-    if (queue->fetching.first != req) {
+    if (queue->fetching.first == req) {
+        queue->window_us = queue->tcp->now_us;
+    } else {
         before = queue->fetching.first;
         while (before->next_listed != req) {
             before = before->next_listed;
         }
     }
     request_list_remove(&queue->fetching, before);
-    queue->window_us = queue->tcp->now_us;
     tcp_request_fetched(req);
 }
 

@@ -119,7 +119,7 @@ struct nvme_tcp_queue {
     /* Since when the drive waits for what only the peer can do: for the bytes
      * of a PDU that has begun, for H2CData, for acknowledgements. */
     uint64_t bytes_us, data_us, acked_us;
-    uint64_t window_us; /* since when no R2T was answered completely */
+    uint64_t window_us; /* since when the oldest R2T is the oldest */
     uint64_t ending_us; /* when it began to end */
     struct tcp_pdu_rules rules;
     uint8_t hpda; /* in units of 4 bytes, 0's based */

@@ -944,6 +944,33 @@ static void test_a_trickle_of_data_is_ended(void **state)
     check_read(w, &other.io, 0, data, 1, 7);
 }
 
+/* Nor do the data of later commands keep the buffers of the first one. */
+static void test_data_of_later_commands_give_no_time(void **state)
+{
+    static uint8_t data[16 * BLOCK];
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    struct nvme_sqe sqe = make_rw(NVM_WRITE, 0, 16, 5);
+
+    send_command(w, &host.io, &sqe, sizeof(data));
+    (void)take_r2t(w, &host.io);
+    for (uint16_t i = 0; i < 8; i++) { /* 56 s, and data once more */
+        struct tcp_pdu_data r2t;
+
+        world_run(w, i == 0 ? 0 : 8 * SECOND_US);
+        assert_false(host.io.peer->is_ended);
+        sqe = make_rw(NVM_WRITE, 16, 8, (uint16_t)(100 + i));
+        send_command(w, &host.io, &sqe, 8 * BLOCK);
+        r2t = take_r2t(w, &host.io);
+        send_data(w, &host.io, &r2t, true, data);
+        assert_int_equal(take_response(w, &host.io).status, 0);
+    }
+    world_run(w, 6 * SECOND_US);
+    assert_true(host.io.peer->is_ended);
+    assert_int_equal(w->fake->buffers_out, 0);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_SILENT), 1);
+}
+
 /* The host goes on sending data after the drive has closed: the buffers are
  * somebody else's then.  The world looks at each byte that is placed. */
 static void test_data_that_come_after_the_end_are_not_placed(void **state)
