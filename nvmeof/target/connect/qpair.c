@@ -122,6 +122,42 @@ uint32_t qpair_charge_claimed(const struct nvmf_target *target)
     return wanted > expected ? wanted - expected : 0;
 }
 
+/* What queue pairs of a host are charged that have named no controller and are
+ * not joined: they may use its promises, which stay as they are until then. */
+static uint32_t unnamed_of_host(const struct nvmf_target *target,
+                                const uint8_t *host)
+{
+    uint32_t charge = 0;
+
+    for (unsigned int i = 0; i < NVMF_MAX_QPAIRS; i++) {
+        const struct nvmf_qpair *qpair = &target->qpair[i];
+
+        if (qpair->state != QPAIR_FREE && qpair->qid != 0 &&
+            !qpair->is_joined && qpair->lender == NO_CTRL &&
+            share_is_address(qpair, host)) {
+            charge += qpair->charge;
+        }
+    }
+    return charge;
+}
+
+/*
+ * The promises that a queue may use which names no controller.  Whoever forges
+ * the host's address may ask for many of them.  While a Connect waits for room,
+ * those that exceed the promises are as those of a stranger.
+ */
+static uint32_t promises_of_unnamed(const struct nvmf_target *target,
+                                    const uint8_t *host, uint16_t depth)
+{
+    uint32_t own = promised_to_host(target, host);
+
+    if (own != 0 && queue_is_ahead(&target->connecting) &&
+        unnamed_of_host(target, host) + depth > own * NVMF_MAX_DEPTH) {
+        return 0;
+    }
+    return own;
+}
+
 /*
  * Charge a queue pair to the queue budget: the depths of all queues, and of the
  * I/O queues that Set Features promised to controllers, must stay below the
@@ -150,8 +186,9 @@ static bool charge_budget(struct nvmf_target *target, struct nvmf_qpair *qpair,
         charge = NVMF_MAX_DEPTH;
     } else if (qid != 0 && ctrl == NULL) {
         /* Older hosts do not name the controller to which it was promised. */
-        own = promised_to_host(target, qpair->host);
+        own = promises_of_unnamed(target, qpair->host, depth);
     }
+    /* A promise is its host's, whoever waits. */
     claimed = own == 0 ? qpair_charge_claimed(target) : 0;
     promised -= own;
     if (target->depth_used + claimed + charge + promised * NVMF_MAX_DEPTH >=

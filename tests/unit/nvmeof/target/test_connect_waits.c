@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connects that wait until others have made room for them: their order, what is
+ * kept for them, and how they end.
+ */
+#include "tests/test_fixture.h"
+#include "fake.h"
+
+#include <string.h>
+
+#include "nvmeof/target/make_room.h"
+
+enum {
+    A = 1, /* a host with promised queues */
+    B = 2, /* has filled the drive */
+    C = 3,
+    D = 4,
+    SMALL = 16, /* depth of each queue of B */
+    OTHERS = NVMF_TOTAL_DEPTH / SMALL,
+    SECOND_US = 1000000,
+};
+
+struct bed {
+    struct fake *fake;
+    uint16_t others[OTHERS]; /* of B, oldest first */
+    unsigned int count;
+};
+
+static bool reserve_from(struct fake *fake, uint8_t from,
+                         const struct nvmf_qpair_hints *hints, uint16_t *qpair)
+{
+    const struct nvmf_qpair_params params = {.transport = &fake->transport,
+                                             .portid = 1,
+                                             .host = {[15] = from},
+                                             .hints = hints};
+
+    if (nvmf_qpair_reserve(fake->target, &params, qpair) != NVMF_RESERVE_OK) {
+        return false;
+    }
+    nvmf_qpair_open(fake->target, *qpair, fake->now_us);
+    nvmf_qpair_confirm(fake->target, *qpair);
+    return true;
+}
+
+/* An I/O queue that names no controller. */
+static bool reserve_unnamed(struct fake *fake, uint8_t from, uint16_t depth)
+{
+    const struct nvmf_qpair_hints hints = {.qid = 1,
+                                           .sqsize = (uint16_t)(depth - 1)};
+    uint16_t qpair;
+
+    return reserve_from(fake, from, &hints, &qpair);
+}
+
+/* B fills the drive, and is so old that its queue pairs have to go. */
+static void fill_drive(struct bed *bed)
+{
+    const struct nvmf_qpair_hints hints = {.qid = 1, .sqsize = SMALL - 1};
+
+    while (reserve_from(bed->fake, B, &hints, &bed->others[bed->count])) {
+        bed->count++;
+    }
+    bed->fake->now_us += 2 * SECOND_US;
+    nvmf_target_timer(bed->fake->target, bed->fake->now_us);
+}
+
+/* Send Connect on a new connection, which is *qpair. */
+static struct fake_request *send_connect(struct fake *fake, uint8_t from,
+                                         uint16_t qid, uint16_t depth,
+                                         uint16_t cntlid, uint16_t *qpair)
+{
+    const struct connect_command command = {.qid = qid,
+                                            .sqsize = (uint16_t)(depth - 1),
+                                            .has_sq_flow_control = true};
+    uint8_t bytes[CONNECT_DATA_LEN];
+    struct fake_request *request;
+    struct connect_data data;
+    struct nvme_sqe sqe = {0};
+
+    assert_true(reserve_from(fake, from, NULL, qpair));
+    connect_command_build(&sqe, &command);
+    sqe.psdt = 0; /* the fake inverts the bit */
+    fake_connect_data(&data, cntlid, FAKE_SUBNQN);
+    connect_data_emit(bytes, &data);
+    request = fake_send_in_capsule(fake, *qpair, &sqe, bytes, sizeof(bytes));
+    fake_run(fake);
+    return request;
+}
+
+static struct fake_request *send_admin(struct fake *fake, uint8_t from,
+                                       uint16_t *qpair)
+{
+    return send_connect(fake, from, 0, NVMF_ADMIN_DEPTH, 0xffff, qpair);
+}
+
+/* The oldest queue pairs of B end, which had to go for a Connect. */
+static void end_others(struct bed *bed, unsigned int first, unsigned int count)
+{
+    for (unsigned int i = first; i < first + count; i++) {
+        fake_close(bed->fake, bed->others[i]);
+    }
+    fake_run(bed->fake);
+}
+
+static uint16_t cntlid_of(const struct fake *fake, uint16_t admin)
+{
+    return fake->target->ctrl[fake->target->qpair[admin].ctrl].cntlid;
+}
+
+static void promise_one(struct fake *fake, uint16_t admin)
+{
+    struct nvme_sqe set =
+        fake_admin(ADMIN_SET_FEATURES, 0, FEATURE_NUMBER_OF_QUEUES, 0);
+
+    assert_int_equal(fake_exec(fake, admin, &set, NULL, 0).status, 0);
+    assert_int_equal(fake->target->queues_promised, 1);
+}
+
+/* ---- Who gets the room. */
+
+/* Whoever forges the address of a host with promised queues gets these, but
+ * nothing of what a Connect waits for. */
+static void test_forged_addresses_take_no_room_that_is_waited_for(void **state)
+{
+    struct bed *bed = *state;
+    struct fake *fake = bed->fake;
+    struct fake_request *request;
+    uint16_t qpair, admin;
+    unsigned int ended = 0;
+
+    fake->peer = A;
+    admin = fake_host(fake, 0);
+    promise_one(fake, admin);
+    fill_drive(bed);
+    request = send_admin(fake, C, &qpair);
+    assert_int_equal(fake->disconnect_count, 2 * 2); /* each without waiting */
+    end_others(bed, ended++, 1);
+    assert_false(reserve_unnamed(fake, D, SMALL));
+    assert_true(reserve_unnamed(fake, A, NVMF_MAX_DEPTH));
+    while (!request->is_answered && ended < 10) {
+        assert_false(reserve_unnamed(fake, A, SMALL));
+        assert_false(reserve_unnamed(fake, D, SMALL));
+        end_others(bed, ended++, 1);
+    }
+    assert_true(request->is_answered);
+    assert_int_equal(request->cqe.status, 0);
+}
+
+/* A queue that was promised does not wait for a stranger. */
+static void test_a_promised_queue_comes_in_while_others_wait(void **state)
+{
+    struct bed *bed = *state;
+    struct fake *fake = bed->fake;
+    struct nvmf_qpair_hints hints = {.qid = 1, .sqsize = NVMF_MAX_DEPTH - 1};
+    uint16_t qpair, admin, io;
+
+    fake->peer = A;
+    admin = fake_host(fake, 0);
+    promise_one(fake, admin);
+    fill_drive(bed);
+    (void)send_admin(fake, C, &qpair);
+    end_others(bed, 0, 1);
+    hints.cntlid = cntlid_of(fake, admin);
+    assert_true(reserve_from(fake, A, &hints, &io));
+    fake_close(fake, io);
+    assert_true(reserve_unnamed(fake, A, NVMF_MAX_DEPTH));
+}
+
+static int setup(void **state)
+{
+    static struct bed bed;
+    void *fake;
+
+    memset(&bed, 0, sizeof(bed));
+    if (fake_setup(&fake) != 0) {
+        return -1;
+    }
+    bed.fake = fake;
+    *state = &bed;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    void *fake = ((struct bed *)*state)->fake;
+
+    return fake_teardown(&fake);
+}
+
+TEST_FIXTURE(setup, teardown)
