@@ -75,9 +75,9 @@ static uint16_t admit_host(struct nvmf_target *target,
 }
 
 /*
- * A Connect finds too little of the queue budget.  If queue pairs without proof
- * have to make room, it waits until they have: if it were refused, their hosts
- * could take the room again before this host comes back.
+ * A Connect finds too little of the queue budget, or no controller.  If queue
+ * pairs without proof have to make room, it waits until they have: if it were
+ * refused, their hosts could take the room again before this host comes back.
  *
  * @return a status, or NVMF_PENDING
  */
@@ -149,9 +149,11 @@ static uint16_t connect_admin(struct nvmf_target *target,
     *ctrl = ctrl_create(target, is_discovery, request_qpair(target, req), data,
                         connect->kato_ms);
     if (*ctrl == NO_CTRL) {
+        /* Wait only once: what ends may have no controller to give back. */
         qpair_forget_size(target, req->qpair);
-        (void)displace_for_connect(target, req->qpair, NVMF_ADMIN_DEPTH);
-        return NVME_SC_CONNECT_BUSY;
+        return req->progress != 0
+                   ? NVME_SC_CONNECT_BUSY
+                   : wait_for_room(target, req, NVMF_ADMIN_DEPTH);
     }
     return NVME_SC_SUCCESS;
 }

@@ -166,6 +166,46 @@ static void test_a_promised_queue_comes_in_while_others_wait(void **state)
     assert_true(reserve_unnamed(fake, A, NVMF_MAX_DEPTH));
 }
 
+/* All controllers are in use: one that ends for a Connect is for it. */
+static void test_a_connect_waits_for_a_controller(void **state)
+{
+    struct bed *bed = *state;
+    struct fake *fake = bed->fake;
+    struct nvme_sqe read = fake_rw(NVM_READ, 0, 8);
+    struct fake_request *request;
+    uint16_t discovery, qpair, admin, io;
+    struct nvmf_qpair_hints hints = {.qid = 1, .sqsize = 1};
+
+    fake->peer = B;
+    discovery = fake_discovery_host(fake);
+    fake->peer = A;
+    for (unsigned int i = 0; i < NVMF_MAX_HOSTS - 2; i++) {
+        (void)fake_host(fake, 0);
+    }
+    admin = fake_host(fake, 0);
+    hints.cntlid = cntlid_of(fake, admin);
+    assert_true(reserve_from(fake, A, &hints, &io));
+    fake_connect(fake, io, 1, 1, hints.cntlid, 0, FAKE_SUBNQN);
+    fake->hold_media = true;
+    (void)fake_send(fake, io, &read, fake->data, 4096);
+    fake_run(fake);
+    fake_close(fake, admin);
+    assert_false(nvmf_qpair_closed(fake->target, io)); /* it keeps a CNTLID */
+    fake->now_us += 2 * SECOND_US;
+    nvmf_target_timer(fake->target, fake->now_us);
+
+    request = send_admin(fake, C, &qpair);
+    assert_false(request->is_answered);
+    assert_int_equal(fake->target->depth_used,
+                     (NVMF_MAX_HOSTS - 1) * NVMF_ADMIN_DEPTH + 2);
+    fake_close(fake, discovery);
+    fake_run(fake);
+    assert_true(request->is_answered);
+    assert_int_equal(request->cqe.status, 0);
+    fake->hold_media = false;
+    fake_run(fake);
+}
+
 static int setup(void **state)
 {
     static struct bed bed;
