@@ -23,8 +23,10 @@
  * one; a connection displaces nothing of its own address, and nothing of an
  * address that has no more than its own (docs/decisions/0022).
  *
- * Of the connections that the drive has closed, MPA_CM_CLOSINGS may wait for
- * their peers' FIN, each for MPA_CM_END_US; one more aborts the oldest of them.
+ * A connection that the drive has closed waits for its peer's FIN, for
+ * MPA_CM_END_US.  When more than MPA_CM_AMPLE connections are in use,
+ * MPA_CM_CLOSINGS may wait: one more aborts the oldest one of its own address
+ * if MPA_CM_OWN_CLOSINGS of that wait, or else the oldest of all.
  *
  * Left out: connections that the drive opens.
  */
@@ -38,7 +40,9 @@
 enum {
     MPA_CM_CONNS = 1088,
     MPA_CM_HALF_OPEN = 64,
+    MPA_CM_AMPLE = 512, /* in use, while there is room for everybody */
     MPA_CM_CLOSINGS = 64,
+    MPA_CM_OWN_CLOSINGS = 8, /* of one address */
     MPA_CM_LISTENERS = 2,
     MPA_CM_REPLY_LEN = 128,       /* memory of one reply */
     MPA_CM_REQUEST_US = 10000000, /* for a complete request; siw: the same */

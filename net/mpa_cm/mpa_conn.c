@@ -64,24 +64,38 @@ void mpa_conn_abort(struct mpa_cm_conn *conn)
     mpa_conn_needs_step(conn);
 }
 
-/* A peer that sends no FIN keeps a connection, which others may need. */
-static void limit_closings(struct mpa_cm *cm)
+static struct mpa_cm_conn *older_of(struct mpa_cm_conn *one,
+                                    struct mpa_cm_conn *other)
 {
-    struct mpa_cm_conn *oldest = NULL;
-    unsigned int count = 0;
+    return one != NULL && one->since_us <= other->since_us ? one : other;
+}
 
+/* A peer that sends no FIN keeps a connection, which others may need.  One more
+ * begins to wait for its peer's FIN. */
+static void limit_closings(struct mpa_cm_conn *last)
+{
+    struct mpa_cm *cm = last->cm;
+    struct mpa_cm_conn *oldest = NULL, *oldest_own = NULL;
+    unsigned int count = 0, own = 0;
+
+    if (cm->used <= MPA_CM_AMPLE) {
+        return;
+    }
     for (unsigned int i = 0; i < MPA_CM_CONNS; i++) {
         struct mpa_cm_conn *conn = &cm->conns[i];
 
-        if (conn->state == MPA_CM_CLOSING) {
-            count++;
-            oldest = oldest == NULL || conn->since_us < oldest->since_us
-                         ? conn
-                         : oldest;
+        if (conn->state != MPA_CM_CLOSING || conn == last) {
+            continue;
+        }
+        count++;
+        oldest = older_of(oldest, conn);
+        if (memcmp(conn->peer.ip, last->peer.ip, sizeof(conn->peer.ip)) == 0) {
+            own++;
+            oldest_own = older_of(oldest_own, conn);
         }
     }
-    if (count > MPA_CM_CLOSINGS) {
-        mpa_conn_abort(oldest);
+    if (count >= MPA_CM_CLOSINGS) {
+        mpa_conn_abort(own >= MPA_CM_OWN_CLOSINGS ? oldest_own : oldest);
     }
 }
 
@@ -89,7 +103,7 @@ void mpa_conn_close(struct mpa_cm_conn *conn)
 {
     mpa_conn_enter(conn, MPA_CM_CLOSING);
     mpa_conn_needs_step(conn);
-    limit_closings(conn->cm);
+    limit_closings(conn);
 }
 
 /* The connection has ended, or is about to: its user has to let it go. */

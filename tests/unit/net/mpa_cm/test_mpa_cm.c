@@ -602,22 +602,56 @@ static void test_mpa_cm_has_places_for_every_address(void **state)
     assert_int_equal(mpa_cm_usage(bed->cm).half_open, MPA_CM_HALF_OPEN);
 }
 
-/* Peers that do not close what the drive has closed hold few connections. */
-static void test_mpa_cm_waits_for_few_that_do_not_close(void **state)
+/* A peer sends what is not MPA, and does not close. */
+static void fail_conn(struct bed *bed, uint16_t conn, uint8_t host)
 {
     static const uint8_t wrong[] = "MPA?ID";
-    struct bed *bed = *state;
 
-    for (uint16_t i = 0; i < 2 * MPA_CM_CLOSINGS; i++) {
-        connect_peer(bed, i, 2);
-        assert_true(give_bytes(bed, i, 0, wrong, sizeof(wrong)));
-        bed->now_us += SECOND / 1000;
-        (void)mpa_cm_step(bed->cm, bed->now_us);
+    connect_peer(bed, conn, host);
+    assert_true(give_bytes(bed, conn, 0, wrong, sizeof(wrong)));
+    bed->now_us += SECOND / 1000;
+    (void)mpa_cm_step(bed->cm, bed->now_us);
+    assert_int_equal(bed->posted[conn].closes, 1);
+}
+
+/* Peers that do not close what the drive has closed hold few connections when
+ * these run out. */
+static void test_mpa_cm_waits_for_few_that_do_not_close(void **state)
+{
+    struct bed *bed = *state;
+    uint16_t conn = 0;
+
+    while (conn < MPA_CM_AMPLE) {
+        fail_conn(bed, conn++, 2);
     }
-    for (uint16_t i = 0; i < 2 * MPA_CM_CLOSINGS; i++) {
-        assert_int_equal(bed->posted[i].closes, 1);
-        assert_int_equal(bed->posted[i].aborts, i < MPA_CM_CLOSINGS);
+    for (uint16_t i = 0; i < MPA_CM_AMPLE; i++) {
+        assert_int_equal(bed->posted[i].aborts, 0);
     }
+    for (uint16_t i = 0; i < 20; i++) {
+        fail_conn(bed, conn++, 2);
+        assert_int_equal(bed->posted[i].aborts, 1);
+        assert_int_equal(bed->posted[i + 1].aborts, 0);
+    }
+}
+
+/* The oldest one of an address that has many goes for one more of it, and the
+ * oldest of all for one of another address. */
+static void test_mpa_cm_cuts_off_whose_address_has_many(void **state)
+{
+    struct bed *bed = *state;
+    uint16_t conn = 0;
+
+    fail_conn(bed, conn++, 3);
+    while (conn < MPA_CM_AMPLE) {
+        fail_conn(bed, conn++, 2);
+    }
+    for (unsigned int i = 0; i < 20; i++) {
+        fail_conn(bed, conn++, 2);
+    }
+    assert_int_equal(bed->posted[0].aborts, 0);
+    assert_int_equal(bed->posted[1].aborts, 1);
+    fail_conn(bed, conn, 4);
+    assert_int_equal(bed->posted[0].aborts, 1);
 }
 
 /* A connection with a request has left its place. */
