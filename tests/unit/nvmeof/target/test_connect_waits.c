@@ -17,6 +17,7 @@ enum {
     D = 4,
     SMALL = 16, /* depth of each queue of B */
     OTHERS = NVMF_TOTAL_DEPTH / SMALL,
+    CONNECT_BUSY = 0x181,
     SECOND_US = 1000000,
 };
 
@@ -164,6 +165,108 @@ static void test_a_promised_queue_comes_in_while_others_wait(void **state)
     assert_true(reserve_from(fake, A, &hints, &io));
     fake_close(fake, io);
     assert_true(reserve_unnamed(fake, A, NVMF_MAX_DEPTH));
+}
+
+/* The first one is served first, whoever's room comes first. */
+static void test_connects_wait_in_their_order(void **state)
+{
+    struct bed *bed = *state;
+    struct fake *fake = bed->fake;
+    struct fake_request *first, *second;
+    uint16_t qpairs[2];
+
+    fill_drive(bed);
+    first = send_admin(fake, C, &qpairs[0]);
+    second = send_admin(fake, D, &qpairs[1]);
+    assert_int_equal(fake->disconnect_count, 2 * 4);
+    end_others(bed, 2, 1);
+    assert_false(first->is_answered || second->is_answered);
+    end_others(bed, 3, 1); /* what has ended for the second one */
+    assert_true(first->is_answered);
+    assert_int_equal(first->cqe.status, 0);
+    assert_false(second->is_answered);
+    end_others(bed, 0, 2);
+    assert_true(second->is_answered);
+    assert_int_equal(second->cqe.status, 0);
+}
+
+/* ---- How they end. */
+
+/* Its connection ends: the one behind it gets what is left, and the other room
+ * is for all. */
+static void test_the_connection_of_a_connect_that_waits_ends(void **state)
+{
+    struct bed *bed = *state;
+    struct fake *fake = bed->fake;
+    struct fake_request *second;
+    uint16_t qpairs[2];
+
+    fill_drive(bed);
+    (void)send_admin(fake, C, &qpairs[0]);
+    second = send_admin(fake, D, &qpairs[1]);
+    fake_close(fake, qpairs[0]);
+    end_others(bed, 0, 2);
+    assert_true(second->is_answered);
+    assert_int_equal(second->cqe.status, 0);
+    end_others(bed, 2, 1);
+    assert_true(reserve_unnamed(fake, C, SMALL));
+    end_others(bed, 3, 1);
+    assert_true(reserve_unnamed(fake, C, SMALL));
+}
+
+/* The controller of an I/O queue ends while its Connect waits. */
+static void test_the_controller_of_a_connect_that_waits_ends(void **state)
+{
+    struct bed *bed = *state;
+    struct fake *fake = bed->fake;
+    struct fake_request *request;
+    uint16_t qpair, admin;
+
+    fake->peer = C;
+    admin = fake_host(fake, 0);
+    fill_drive(bed);
+    request =
+        send_connect(fake, C, 1, 2 * SMALL, cntlid_of(fake, admin), &qpair);
+    end_others(bed, 0, 1);
+    assert_false(request->is_answered);
+    fake_close(fake, admin);
+    end_others(bed, 1, 1);
+    assert_true(request->is_answered);
+    assert_int_equal(request->cqe.status, 0x182 | DNR);
+    assert_int_equal(request->cqe.dw0, 0x10000 | CONNECT_DATA_CNTLID);
+    assert_true(reserve_unnamed(fake, D, SMALL)); /* nobody waits any more */
+}
+
+/* What has ended was too little, since a promised queue came in meanwhile, and
+ * nothing more can make room. */
+static void test_a_connect_that_nobody_makes_room_for_is_busy(void **state)
+{
+    const struct nvmf_qpair_hints hints = {.qid = 1, .sqsize = SMALL - 1};
+    struct bed *bed = *state;
+    struct fake *fake = bed->fake;
+    const struct nvmf_qpair_params staying = {
+        .transport = &fake->transport, .portid = 1, .hints = &hints};
+    struct fake_request *request;
+    uint16_t qpair, admin;
+
+    fake->peer = A;
+    admin = fake_host(fake, 0);
+    promise_one(fake, admin);
+    while (fake->target->depth_used + NVMF_MAX_DEPTH + 3 * SMALL <
+           NVMF_TOTAL_DEPTH) { /* not confirmed: these do not make room */
+        assert_int_equal(nvmf_qpair_reserve(fake->target, &staying, &qpair),
+                         NVMF_RESERVE_OK);
+    }
+    fill_drive(bed);
+    assert_int_equal(bed->count, 2);
+    request = send_admin(fake, C, &qpair);
+    end_others(bed, 0, 1);
+    assert_true(reserve_unnamed(fake, A, NVMF_MAX_DEPTH));
+    assert_false(request->is_answered);
+    end_others(bed, 1, 1);
+    assert_true(request->is_answered);
+    assert_int_equal(request->cqe.status, CONNECT_BUSY);
+    assert_true(reserve_unnamed(fake, A, SMALL)); /* nobody waits any more */
 }
 
 /* All controllers are in use: one that ends for a Connect is for it. */
