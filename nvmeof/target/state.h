@@ -98,7 +98,7 @@ struct nvmf_qpair {
     bool has_sq_flow_control;
     bool has_hints;    /* QID and depth were known before Connect */
     bool is_stream;    /* it runs on TCP */
-    bool is_displaced; /* a Connect waits for its charge */
+    bool is_displaced; /* it had to go for a Connect */
     uint16_t qid;      /* 0 until it is known */
     uint16_t portid;
     uint32_t link;   /* of the address that the host uses */

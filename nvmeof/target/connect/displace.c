@@ -124,7 +124,9 @@ bool nvmf_qpair_displace(struct nvmf_target *target,
         if (target->qpair[*index].transport == params->transport) {
             return true;
         }
-        /* Another transport needs time to end its connection. */
+        /* Another transport needs time to end its connection.  A request of
+         * RDMA cannot wait for that: the next one, of whatever host, gets the
+         * room. */
         freed += is_full ? 1u : target->qpair[*index].charge;
         qpair_end_silent(target, *index);
     }

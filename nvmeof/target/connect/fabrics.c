@@ -102,7 +102,7 @@ void connect_serve_waiting(struct nvmf_target *target)
     struct nvmf_request *req;
 
     if (queue->is_retrying) {
-        return; /* the call that is running will look again */
+        return; /* transports end no queue pair inside disconnect() */
     }
     queue->is_retrying = true;
     while ((req = queue_pop(queue)) != NULL) {
