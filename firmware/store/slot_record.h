@@ -41,8 +41,8 @@ struct slot_record {
     uint32_t stores;   /* number of images that were written to slots so far */
     uint32_t security; /* highest security version of a proven image; images
                         * with a lower one are refused */
-    bool was_lost;     /* the record before was lost; each start of the firmware
-                        * reports it until the next record is written */
+    bool was_lost;     /* the record before was lost; the next start of the
+                        * firmware reports it */
 };
 
 /**

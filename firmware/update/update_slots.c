@@ -204,28 +204,21 @@ static void replace_record(struct update_slots *slots)
     }
 }
 
-static void read_record(struct update_slots *slots)
+/* The loss is reported: write the record again that says so. */
+static void end_loss(struct update_slots *slots, enum area_result result)
+{
+    slots->record.was_lost = false;
+    /* If the boot ROM could not replace the lost record, it tries that again at
+     * the next start. */
+    if (result == AREA_OK) {
+        (void)write_record(slots);
+    }
+}
+
+static void repair_record(struct update_slots *slots)
 {
     const struct update_slots_config *config = &slots->config;
 
-    switch (slot_record_read(config->flash, &slots->record, &slots->sequence)) {
-    case AREA_DAMAGED:
-    case AREA_OLDER:
-        replace_record(slots);
-        break;
-    case AREA_OK:
-    case AREA_EMPTY:
-        break;
-    }
-    if (slots->record.was_lost) {
-        log_line(
-            config->log,
-            "firmware: the newest state of the slots in flash was damaged; "
-            "images with a security version below %u are refused from now "
-            "on; check which image runs (nvme fw-log)",
-            slots->record.security);
-        slots->record.was_lost = false; /* in the next one that is written */
-    }
     switch (slot_record_repair(config->flash, &slots->sequence)) {
     case AREA_REPAIR_DAMAGE:
         log_line(config->log,
@@ -240,6 +233,27 @@ static void read_record(struct update_slots *slots)
     case AREA_REPAIR_NONE:
     case AREA_REPAIR_FINISHED:
         break;
+    }
+}
+
+static void read_record(struct update_slots *slots)
+{
+    const struct update_slots_config *config = &slots->config;
+    enum area_result result =
+        slot_record_read(config->flash, &slots->record, &slots->sequence);
+
+    if (result == AREA_DAMAGED || result == AREA_OLDER) {
+        replace_record(slots);
+    }
+    repair_record(slots);
+    if (slots->record.was_lost) {
+        log_line(
+            config->log,
+            "firmware: the newest state of the slots in flash was damaged; "
+            "images with a security version below %u are refused from now "
+            "on; check which image runs (nvme fw-log)",
+            slots->record.security);
+        end_loss(slots, result);
     }
 }
 

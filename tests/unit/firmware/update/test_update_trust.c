@@ -780,10 +780,47 @@ static void test_a_lost_record_keeps_the_only_good_image(void **state)
     lose_record();
     expect_running("safe");
     assert_false(updater_is_on_trial(&bed.updater));
-    bed_restart(&bed);
-    assert_false(bed.slots.has_lost);
-    expect_running("safe");
-    assert_int_equal(bed.updater.slots.record.security, 3);
+    for (unsigned int i = 0; i < 2; i++) {
+        uint32_t sequence = bed.updater.slots.sequence;
+
+        bed_restart(&bed);
+        log_flush(&bed.log);
+        assert_false(bed.slots.has_lost);
+        assert_false(bed_has_logged(&bed, "was damaged"));
+        expect_running("safe");
+        assert_int_equal(bed.updater.slots.record.security, 3);
+        assert_int_equal(bed.updater.slots.sequence, sequence);
+    }
+}
+
+/* The next start reports a loss once more if the flash does not take the record
+ * that says it was reported. */
+static void test_a_lost_record_is_reported_until_this_is_in_flash(void **state)
+{
+    static struct bed_copy kept;
+
+    (void)state;
+    begin_safe();
+    assert_true(flash_program(&bed.ram.flash, slot_addr(1), "\0\0\0", 3));
+    damage_record(true, true, 30);
+    bed_keep(&bed, &kept);
+    for (uint64_t limit = 0; limit < 4 * FLASH_SECTOR_BYTES + 300;
+         limit += 61) {
+        bed_restore(&bed, &kept);
+        bed.ram.limit = bed.ram.written + limit;
+        bed_restart(&bed);
+        bed.ram.limit = UINT64_MAX;
+        expect_running("safe");
+        log_flush(&bed.log);
+        assert_true(bed_has_logged(&bed, "was damaged"));
+        for (unsigned int i = 0; i < 2; i++) {
+            bed_restart(&bed);
+            expect_running("safe");
+            assert_int_equal(update_slots_security(&bed.updater.slots), 3);
+        }
+        log_flush(&bed.log);
+        assert_false(bed_has_logged(&bed, "was damaged"));
+    }
 }
 
 /* The flash takes no record at the start. */
