@@ -34,6 +34,8 @@ static const uint8_t magic[8] = {'E', 'S', 'S', 'D', '-', 'C', 'F', 'G'};
 
 #define VERSION 1
 
+enum { ERASED = 0xff };
+
 static uint32_t block_crc(const uint8_t *buf, size_t body_len)
 {
     uint32_t crc = crc32_update(0, buf, CONFIG_CRC);
@@ -350,14 +352,27 @@ bool config_is_intact(const uint8_t *buf, size_t len)
            block_crc(buf, body_len) == get_le32(buf + CONFIG_CRC);
 }
 
+bool config_is_blank(const uint8_t *buf, size_t len)
+{
+    size_t i = 0;
+
+    while (i < len && buf[i] == ERASED) {
+        i++;
+    }
+    return i == len;
+}
+
 bool config_was_written(const uint8_t *buf, size_t len)
 {
-    size_t equal = 0;
+    uint8_t wrong = 0; /* bits that programming the magic never clears */
 
-    for (size_t i = 0; i < sizeof(magic) && i < len; i++) {
-        equal += buf[CONFIG_MAGIC + i] == magic[i];
+    if (len < sizeof(magic) || memcmp(buf, magic, sizeof(magic)) == 0) {
+        return len >= sizeof(magic);
     }
-    return equal >= sizeof(magic) - 1 && buf[CONFIG_MAGIC_LEN - 1] != 0xff;
+    for (size_t i = 0; i < sizeof(magic); i++) {
+        wrong |= (uint8_t)(magic[i] & ~buf[i]);
+    }
+    return wrong != 0;
 }
 
 bool config_is_same(const uint8_t *a, const uint8_t *b)

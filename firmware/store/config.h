@@ -210,13 +210,17 @@ MUST_USE bool config_parse(struct config *config, const uint8_t *buf,
  */
 bool config_is_intact(const uint8_t *buf, size_t len);
 
-/** Where the magic is, which is programmed last: a block without it counts as
- * never written. */
+/** Where the magic is, which is programmed last: a power cut in the first write
+ * of a new drive leaves a part of it. */
 #define CONFIG_MAGIC_LEN 8
 
+/** Whether all bytes of a block are erased. */
+bool config_is_blank(const uint8_t *buf, size_t len);
+
 /**
- * Whether a block was written completely, also if it is damaged: one wrong byte
- * in its magic makes no difference.
+ * Whether a block was written completely, also if it is damaged.  It counts as
+ * unfinished if its magic is what an unfinished write may leave: no bit is 0
+ * that is 1 in the magic.
  */
 bool config_was_written(const uint8_t *buf, size_t len);
 

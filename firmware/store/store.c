@@ -31,6 +31,7 @@ struct config_copy {
     bool can_be_read;
     bool is_intact;   /* it may have values that this firmware does not know */
     bool was_written; /* it is or was a configuration */
+    bool is_blank;    /* all its bytes are erased */
 };
 
 /*
@@ -47,6 +48,7 @@ static uint32_t read_configs(const struct flash *flash,
         copy[i].is_intact = config_is_intact(copy[i].buf, sizeof(copy[i].buf));
         copy[i].was_written =
             config_was_written(copy[i].buf, sizeof(copy[i].buf));
+        copy[i].is_blank = config_is_blank(copy[i].buf, sizeof(copy[i].buf));
         copy[i].can_be_read =
             config_parse(&copy[i].config, copy[i].buf, sizeof(copy[i].buf));
         if (copy[i].can_be_read) {
@@ -100,8 +102,11 @@ bool store_has_lost_config(const struct flash *flash, store_judge *judge,
     struct config_copy copy[CONFIG_COPIES];
     uint32_t newest = read_configs(flash, copy);
 
+    /* A power cut in the first write of a new drive leaves one copy blank, or
+     * one that is complete. */
     return current_config(copy, newest, judge, ctx) < 0 &&
-           (copy[0].was_written || copy[1].was_written);
+           (copy[0].was_written || copy[1].was_written ||
+            (!copy[0].is_blank && !copy[1].is_blank));
 }
 
 bool store_has_unknown_config(const struct flash *flash, store_judge *judge,
