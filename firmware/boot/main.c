@@ -57,8 +57,7 @@ static void report_trial(struct boot *boot, uint8_t chosen)
 
     if (slots->has_lost) {
         log_line(&boot->log, "boot: the newest state of the slots in flash is "
-                             "damaged, so the older one says little, and the "
-                             "image gets a trial");
+                             "damaged; a new one was made");
     }
     if (slots->gave_up) {
         log_line(&boot->log,
