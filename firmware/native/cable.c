@@ -100,14 +100,24 @@ static struct cable_slot *slot_at(struct cable_lane *lane, uint32_t count)
 static void lose_frames(struct cable_lane *to, struct cable_lane *from,
                         bool was_plugged)
 {
+    uint32_t kept = from->get;
+
     to->get = to->put;
     if (!was_plugged) {
         return;
     }
-    while (from->put != from->get &&
-           slot_at(from, from->put - 1)->sent_ns > native_world()->now_ns) {
-        from->put--;
+    /* Look at all: CABLE_LATER puts a frame behind one that is sent later. */
+    for (uint32_t i = from->get; i != from->put; i++) {
+        struct cable_slot *slot = slot_at(from, i);
+
+        if (slot->sent_ns <= native_world()->now_ns) {
+            if (i != kept) {
+                *slot_at(from, kept) = *slot;
+            }
+            kept++;
+        }
     }
+    from->put = kept;
     from->free_ps = MIN(from->free_ps, native_world()->now_ns * PS_PER_NS);
     from->was_full = false;
 }

@@ -162,3 +162,31 @@ static void test_a_held_lane_has_no_deadline(void **state)
     assert_true(cable_step(&cable));
     assert_int_equal(ends[1].frames, 2);
 }
+
+static enum cable_verdict hold_the_first(void *ctx, unsigned int from,
+                                         uint64_t number, uint8_t *data,
+                                         uint32_t *len_bytes)
+{
+    (void)ctx;
+    (void)from;
+    (void)data;
+    (void)len_bytes;
+    return number == 0 ? CABLE_LATER : CABLE_PASS;
+}
+
+/* A frame that has been sent arrives, though another one, which goes before it,
+ * is lost with its port. */
+static void test_a_frame_that_is_not_sent_is_lost_wherever_it_is(void **state)
+{
+    const struct link_port plug = {.ctx = &ends[0], .receive = receive_frames};
+
+    (void)state;
+    set_speed(65536);
+    cable.filter = hold_the_first;
+    assert_int_equal(send_frames(0, 2), 2);
+    world.now_ns += FRAME_NS;
+    cable_plug_in(&cable, 0, &plug);
+    assert_int_equal(cable.lane[0].put - cable.lane[0].get, 1);
+    pass_deadlines();
+    assert_int_equal(ends[1].frames, 1);
+}
