@@ -527,10 +527,7 @@ static uint16_t protection_set(struct nvmf_target *target,
     if (target->ns[req->sqe.nsid - 1].state == NS_SANITIZING) {
         return sanitize_status(target);
     }
-    /* A lost record protects namespaces whose Format has not ended, too. */
-    if (state == NVMF_PROTECTION_NONE
-            ? !ns_is_changeable(&target->ns[req->sqe.nsid - 1])
-            : target->ns[req->sqe.nsid - 1].state != NS_READY) {
+    if (!ns_takes_protection(&target->ns[req->sqe.nsid - 1], state)) {
         return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
     }
     ns = &target->ns[req->sqe.nsid - 1].volume;

@@ -93,10 +93,6 @@ void ns_source_released(struct nvmf_target *target, struct nvmf_request *req,
                         struct nvmf_ns *ns);
 
 /* ns_drain.c */
-
-/* Whether a namespace can be deleted or formatted.  After a Format that has
- * failed, it takes only these two commands and the end of a protection. */
-bool ns_is_changeable(const struct nvmf_ns *ns);
 uint16_t ns_wait_turn(struct nvmf_target *target, struct nvmf_request *req);
 bool ns_is_any_protected(struct nvmf_target *target,
                          const struct nvmf_ctrl *active_on);
@@ -128,6 +124,7 @@ uint16_t ns_format_execute(struct nvmf_target *target,
                            struct nvmf_request *req);
 
 /* ns_protect.c */
+bool ns_takes_protection(const struct nvmf_ns *ns, uint32_t protection);
 uint16_t ns_protect_execute(struct nvmf_target *target,
                             struct nvmf_request *req,
                             enum nvmf_protection protection);

@@ -26,6 +26,9 @@ void ns_update_attachments(struct nvmf_target *target, uint32_t nsid,
 
 /* ns_drain.c */
 
+/* Whether a namespace can be deleted or formatted.  After a Format that has
+ * failed, it takes only these two commands and the end of a protection. */
+bool ns_is_changeable(const struct nvmf_ns *ns);
 bool ns_is_any_unchangeable(struct nvmf_target *target,
                             const struct nvmf_ctrl *active_on);
 /* Check that an NSID is allocated, and that this port reaches it. */

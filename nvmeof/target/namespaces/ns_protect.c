@@ -15,6 +15,14 @@
  */
 #include "nvmeof/target/namespaces/ns_manage.h"
 
+/* Whether a Format lets the protection be set.  After one that has failed it can
+ * be ended: a record that is lost protects all namespaces, also such a one. */
+bool ns_takes_protection(const struct nvmf_ns *ns, uint32_t protection)
+{
+    return protection == NVMF_PROTECTION_NONE ? ns_is_changeable(ns)
+                                              : ns->state == NS_READY;
+}
+
 /* The Compare of a fused pair counts as well, because the Write waits for the
  * Compare's data. */
 static bool is_write(const struct nvmf_target *target,
