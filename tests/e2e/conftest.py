@@ -252,6 +252,9 @@ def frames_lost(request: pytest.FixtureRequest,
     """
     found: dict[str, losses.Losses] = {}
     stop = Instance.stop
+    # If the last test of a file has failed, fresh.py has ended its instances after the file.
+    for name in [name for name in lost_before if not Instance(name).is_running]:
+        del lost_before[name]
 
     def look_and_stop(instance: Instance) -> bool:
         before = lost_before.pop(instance.name, losses.Losses())
@@ -269,8 +272,9 @@ def frames_lost(request: pytest.FixtureRequest,
         patch.setattr(Instance, "stop", look_and_stop)
         yield
     for name, before in lost_before.items():
-        lost_before[name] = losses.read(Instance(name))
-        found[name] = losses.grown(before, lost_before[name])
+        now = losses.read(Instance(name))
+        lost_before[name] = losses.known(before, now)
+        found[name] = losses.grown(before, now)
     for name, lost in found.items():
         print(f"{name}: {losses.words(lost)}")
     is_lossy = any(item.get_closest_marker("lossy") for item in request.session.items

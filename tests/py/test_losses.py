@@ -59,6 +59,15 @@ def test_only_what_has_been_lost_in_between_counts(
     assert losses.grown(losses.Losses(before), losses.Losses(after)) == losses.Losses(lost)
 
 
+def test_a_part_that_was_not_asked_at_one_look_keeps_its_counters() -> None:
+    first = losses.Losses({"host: eth0 pfifo": 3, "sw: port 1 tx_full": 4})
+    second = losses.Losses({"sw: port 1 tx_full": 5}, {}, {"host": "off"})
+    third = losses.Losses({"host: eth0 pfifo": 3, "sw: port 1 tx_full": 5})
+    seen = losses.known(first, second)
+    assert seen == losses.Losses(third.counts, {}, {"host": "off"})
+    assert not losses.grown(seen, third).complaint
+
+
 def test_a_person_reads_what_was_lost() -> None:
     assert losses.words(losses.Losses()) == "frames lost between drive and host: none"
     assert losses.words(losses.Losses({"host: eth0 pfifo": 3, "sw: port 1 tx_full": 4})) == (

@@ -20,6 +20,7 @@ from essd.base.errors import EssdError
 from essd.observe import losses
 
 COUNTS = {"lab": {"host: eth0 pfifo": 4}}
+OFF, HUNG, LOOKS = set(), set(), []
 
 class Lab(system.System):
     def __init__(self, name, is_ours):
@@ -36,6 +37,11 @@ class Lab(system.System):
 def read(instance):
     if instance.name not in COUNTS:
         raise EssdError("it does not run")
+    LOOKS.append(instance.name)
+    if instance.name in OFF:
+        return losses.Losses(unasked={"host": "off"})
+    if instance.name in HUNG:
+        return losses.Losses(unknown={"host": "no answer"})
     return losses.Losses(dict(COUNTS[instance.name]))
 
 losses.read = read
@@ -116,6 +122,26 @@ def test_a_system_that_does_not_answer_is_not_counted(tmp_path: Path) -> None:
     said = run(tmp_path, "from conftest import COUNTS\n"
                          "def test_it(lab):\n    lab.system.lose(1)\n    COUNTS.clear()\n")
     assert "1 passed in" in said, said
+
+
+def test_what_was_lost_before_a_host_was_off_is_not_said_again(tmp_path: Path) -> None:
+    said = run(tmp_path, "from conftest import OFF\n"
+                         "def test_first(lab): lab.system.lose(3)\n"
+                         "def test_turns_it_off(lab): OFF.add('lab')\n"
+                         "def test_turns_it_on(lab): OFF.clear()\n"
+                         "def test_last(lab): lab.system.lose(2)\n")
+    assert "4 passed, 2 warnings" in said, said
+    assert LAB.format(3) in said and LAB.format(2) in said
+
+
+def test_a_host_that_hangs_is_asked_once(tmp_path: Path) -> None:
+    said = run(tmp_path, "from conftest import HUNG, LOOKS\n"
+                         "def test_hangs(ours): HUNG.add('ours')\n"
+                         "def test_of_another(): assert LOOKS == ['ours']\n",
+               conftest=CONFTEST + ("\ndef pytest_unconfigure():\n"
+                                    "    print('looks:', LOOKS)\n"))
+    assert "2 passed, 1 warning" in said and "host unknown (no answer)" in said, said
+    assert "looks: ['ours']" in said, said
 
 
 def test_who_looks_in_another_way_turns_it_off(tmp_path: Path) -> None:

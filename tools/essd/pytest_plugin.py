@@ -52,13 +52,18 @@ class Watch:
             now = losses.read(system.instance)
         except (EssdError, OSError):        # The test has ended the system, or stopped it.
             return
-        self.known[system.name] = now
+        self.known[system.name] = losses.known(before, now)
         if (lost := losses.grown(before, now)).complaint:
             self.found[system.name] = lost
 
     def end(self, system: "essd.System") -> None:
-        """The last look: another system with this name begins at 0."""
-        self.look(system)
+        """The last look: another system with this name begins at 0.
+
+        A host that has just given no answer would take as long again to give none.
+        """
+        before = self.known.get(system.name)
+        if before is None or not before.unknown:
+            self.look(system)
         self.known.pop(system.name, None)
 
     def take(self) -> dict[str, str]:

@@ -144,6 +144,11 @@ def grown(before: Losses, after: Losses) -> Losses:
     return lost
 
 
+def known(before: Losses, now: Losses) -> Losses:
+    """What the next look is compared with: a part that was not asked now keeps its counters."""
+    return Losses(before.counts | now.counts, now.unknown, now.unasked)
+
+
 def words(lost: Losses) -> str:
     """One line for people."""
     texts = [f"{name} {count}" for name, count in lost.counts.items()]
