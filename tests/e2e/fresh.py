@@ -41,12 +41,12 @@ def kept(request: Any) -> list[Kept]:
             and result[2] is None]
 
 
-def renew(item: Any, owners: Sequence[str]) -> None:
-    """End the instances of a test, and the fixtures that have started them.
+def renew(item: Any, had: Sequence[Kept], owners: Sequence[str]) -> None:
+    """End the instances that a test had, and the fixtures that have started them.
 
     `owners` names fixtures that end, too, although their values do not say what they run on.
     """
-    found = [(definition, instance) for definition, instance in kept(item._request)
+    found = [(definition, instance) for definition, instance in had
              if instance is not None or definition.argname in owners]
     instances = [instance for _, instance in found if instance is not None]
     count = item.session.stash.get(RENEWALS, 0) + bool(instances)
@@ -75,12 +75,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+def pytest_runtest_teardown(item: Any, nextitem: pytest.Item | None) -> Generator[None]:
     has_ended = False
+    # If the next test is in another file, pytest ends those of this file here, but not those
+    # of the session that they have taken their drives and hosts from.
+    had = kept(item._request)
     try:
         yield
         has_ended = True
     finally:
-        if (item.stash.get(HAS_FAILED, False) or not has_ended) \
+        if (item.stash.get(HAS_FAILED, False) or not has_ended) and nextitem is not None \
                 and item.config.getoption("--target") == "drive":
-            renew(item, OWNERS)
+            renew(item, had, OWNERS)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from essd.base import paths
 
 CONFTEST = '''
@@ -76,13 +78,16 @@ def test_5_has_another_system(configured):
 '''
 
 
-def run(folder: Path, tests: str, *words: str) -> str:
+def run(folder: Path, tests: str, *more: str) -> str:
+    """What pytest says of the tests, and of those of further files."""
     (folder / "conftest.py").write_text(CONFTEST)
-    (folder / "test_it.py").write_text(tests)
+    files = [folder / f"test_{number}.py" for number in range(1 + len(more))]
+    for file, text in zip(files, (tests, *more), strict=True):
+        file.write_text(text)
     tree = [str(paths.TOP / "tools"), str(paths.TOP / "tests/e2e")]
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--color=no", "--rootdir",
-         folder, *words, folder / "test_it.py"],
+         folder, *files],
         text=True, capture_output=True, check=False, timeout=120,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(tree)}).stdout
 
@@ -91,6 +96,41 @@ def test_a_failure_leaves_no_system_to_the_next_test(tmp_path: Path) -> None:
     said = run(tmp_path, TESTS)
     assert "1 failed, 4 passed, 1 error" in said, said
     assert "after the failure of test_1_fails: the host is not running" in said
+
+
+FAILS = """
+import pytest
+
+def test_fails(configured):
+    assert configured.job.instance.number != 1
+"""
+ERRS = """
+import pytest
+
+@pytest.fixture
+def wedged(configured):
+    yield
+    raise OSError("the host does not answer")
+
+def test_has_an_error_at_its_end(wedged):
+    pass
+"""
+
+
+@pytest.mark.parametrize("first, counted", [(FAILS, "1 failed, 1 passed"),
+                                            (ERRS, "2 passed, 1 error")])
+def test_the_last_failure_of_a_file_leaves_no_system_to_the_next_file(
+        first: str, counted: str, tmp_path: Path) -> None:
+    said = run(tmp_path, first, "from conftest import ended\n"
+                                "def test_has_another(configured):\n"
+                                "    assert configured.job.instance.number == 2 and 1 in ended\n")
+    assert counted in said, said
+
+
+def test_files_without_a_failure_share_a_system(tmp_path: Path) -> None:
+    one = "def test_it(configured): assert configured.job.instance.number == 1\n"
+    said = run(tmp_path, one, one)
+    assert "2 passed in" in said, said
 
 
 def test_without_a_failure_the_system_is_kept(tmp_path: Path) -> None:
