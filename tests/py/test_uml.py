@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,6 +29,7 @@ from essd.instance.instance import Instance
 from essd.machine import uml
 from essd.setup import prepare, setup
 from essd.topology import reader as topology_yaml
+from essd.topology import setup as topology_setup
 
 # It prints its words, and then what it is told about its cards' carriers.
 KERNEL = """#!/bin/bash
@@ -306,12 +308,23 @@ def test_a_card_in_shared_memory_has_no_socket_of_the_relay(config: Config,
     assert "cable0" in command and "mgmt" in command and "cable1" not in command
 
 
-def test_shared_memory_needs_room_in_dev_shm(monkeypatch: pytest.MonkeyPatch) -> None:
-    uml.check_shared_memory(16)
-    monkeypatch.setattr(uml, "memory_folder", lambda folder, mib: folder)
+def test_shared_memory_needs_room_in_dev_shm(tmp_path: Path,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    there = SimpleNamespace(f_bavail=1024 << 8, f_frsize=4096, f_flag=0)
+    monkeypatch.setattr(os, "statvfs", lambda place: there)
     wish = setup.Wish(name="unit", host_kind=UML, link=VHOST_USER)
-    with pytest.raises(EssdError, match="/dev/shm has no room for 1024 MiB"):
+    setup.check_host_kind(wish)
+    assert uml.memory_folder(tmp_path, 1024) == Path("/dev/shm")
+    there.f_bavail -= 1
+    with pytest.raises(EssdError, match="/dev/shm has no room for 1024 MiB, .* or use "
+                                        "--link stream$"):
         setup.check_host_kind(wish)
+    there.f_bavail, there.f_flag = 1 << 30, os.ST_NOEXEC
+    with pytest.raises(EssdError, match="/dev/shm is mounted noexec, .* or use link: stream$"):
+        topology_setup.check_shared_memory(topology_yaml.load(
+            "drives: {d: {}}\nhosts: {h: {kind: uml}}\n"
+            "cables:\n- {cable: h - d:0, link: vhost-user}\n", "t.yaml", Path("/nowhere")))
+    assert uml.memory_folder(tmp_path, 16) == tmp_path
 
 
 def test_each_card_has_its_socket_its_mac_and_its_mtu(config: Config, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from ..base.errors import EssdError
 from ..base.files import replace_file
 from ..build.guest_build import Cpio, Guest, UML_SOURCE
 from ..build.uml_build import UmlKernel
-from ..instance.config import STREAM, VHOST_USER, Config, part_file
+from ..instance.config import VHOST_USER, Config, part_file
 from .vm import (MANAGEMENT, MGMT_CARD, QEMU, cable, card_mac, dump_options, guest_words,
                  qmp_options, sandbox_options)
 
@@ -46,6 +46,7 @@ DEPTH = 128
 # A card whose frames pass through the host's memory: virtio 1.2, section 5.1.4.
 VIRTIO_NET, LINK_UP, SPEED_MBPS, FULL_DUPLEX = 1, 1, 25000, 1
 TRY_S = 30
+SHARED = Path("/dev/shm")       # where a drive can take a kernel's memory from
 PR_SET_PDEATHSIG = 1
 
 
@@ -142,24 +143,30 @@ def memory_folder(folder: Path, memory_mib: int) -> Path:
     In a container, /dev/shm may be smaller than the memory, and a page that does not fit
     would end the kernel.
     """
-    for place in (Path("/dev/shm"), folder):
-        try:
-            there = os.statvfs(place)
-        except OSError:
-            continue
-        if there.f_bavail * there.f_frsize >= memory_mib << 20 and \
-                not there.f_flag & os.ST_NOEXEC:
-            return place
-    return folder
+    return folder if memory_problem(SHARED, memory_mib) else SHARED
 
 
-def check_shared_memory(memory_mib: int) -> None:
-    """EssdError if the kernel's memory is in no file that a drive takes (vhost_map.h)."""
-    elsewhere = Path()
-    if memory_folder(elsewhere, memory_mib) == elsewhere:
-        raise EssdError(f"/dev/shm has no room for {memory_mib} MiB, a host's memory, which "
-                        f"a cable of kind {VHOST_USER} shares: give this machine or container "
-                        f"a larger /dev/shm, or use --link {STREAM}")
+def memory_problem(place: Path, memory_mib: int) -> str:
+    """Why the file that is the kernel's memory cannot be in a folder; "" if it can."""
+    try:
+        there = os.statvfs(place)
+    except OSError as error:
+        return f"cannot be used ({error.strerror})"
+    if there.f_flag & os.ST_NOEXEC:     # The kernel's processes run what is in its memory.
+        return f"is mounted noexec, so it cannot hold {memory_mib} MiB"
+    return "" if there.f_bavail * there.f_frsize >= memory_mib << 20 \
+        else f"has no room for {memory_mib} MiB"
+
+
+def check_shared_memory(memory_mib: int, instead: str) -> None:
+    """EssdError if the kernel's memory is in no file that a drive takes (vhost_map.h).
+
+    `instead` is what the user can write to have another cable.
+    """
+    if problem := memory_problem(SHARED, memory_mib):
+        raise EssdError(f"{SHARED} {problem}, a host's memory, which a cable of kind "
+                        f"{VHOST_USER} shares: give this machine or container a large "
+                        f"{SHARED} without noexec, or use {instead}")
 
 
 def environment(folder: Path, memory_mib: int) -> dict[str, str]:

@@ -236,7 +236,7 @@ def check_host_kind(wish: Wish) -> None:
     if wish.link == VHOST_USER and wish.target != "drive":
         raise EssdError(f"cables of kind {VHOST_USER} lead from a host to a drive")
     if wish.link == VHOST_USER and wish.host and wish.host_kind == UML:
-        uml.check_shared_memory(wish.memory_mib)
+        uml.check_shared_memory(wish.memory_mib, f"--link {STREAM}")
 
 
 def check_cpus(host_kind: str, cpus: int) -> None:

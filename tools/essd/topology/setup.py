@@ -11,8 +11,8 @@ from typing import TypeVar
 from ..base import chosen, claims, cpu, interrupts, show
 from ..base.errors import EssdError, Mistakes
 from ..build import native_build
-from ..instance.config import (BootKey, Config, Drive, End, Host, Link, NATIVE, Nand, Switch,
-                               UML, VHOST_USER)
+from ..instance.config import (BootKey, Config, Drive, End, Host, Link, NATIVE, Nand, STREAM,
+                               Switch, UML, VHOST_USER)
 from ..instance.instance import Instance
 from ..machine import i2c_devices, key_log, outside, straps, uml
 from ..machine.outside import Outside
@@ -95,7 +95,7 @@ def check_shared_memory(topology: Topology) -> None:
         for end in cable.ends if cable.kind == VHOST_USER else ():
             host = topology.hosts.get(end.part)
             if host is not None and host.kind == UML:
-                uml.check_shared_memory(host.memory_mib)
+                uml.check_shared_memory(host.memory_mib, f"link: {STREAM}")
 
 
 def forget_for(topology: Topology, name: str) -> None:
