@@ -24,7 +24,7 @@ from essd.base import paths
 from essd.base.errors import EssdError
 from essd.base.process import start_time
 from essd.drive import modules, port
-from essd.instance.config import Config, Drive, Host, Link
+from essd.instance.config import VHOST_USER, Config, Drive, Host, Link
 from essd.instance.instance import Instance
 from essd.machine.vm import QEMU, cables_connected
 from essd.supervisor import control
@@ -331,6 +331,29 @@ def test_a_carrier_needs_a_cable_a_peer_and_a_port_that_is_up(plugged: bool, con
     cable = Cable()
     cable.plugged, cable.connected, cable.port_up = plugged, connected, port_up
     assert cable.carrier == carrier
+
+
+def test_a_cable_in_shared_memory_is_connected_while_the_drive_runs(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host's QEMU says the same with and without a drive."""
+    config = Config("unit", "", "tcg", [Link(0, ["10.0.0.10/24"], kind=VHOST_USER)],
+                    drives={"drive": Drive("qemu", "flash", "media", "raw", "nqn")},
+                    hosts={"host": Host()})
+
+    async def connected(drive_state: str) -> bool:
+        supervisor = Supervisor(tmp_path, config)
+        host = supervisor.parts["host"]
+
+        async def execute(*_words: object) -> str:
+            return "cable0: index=0,type=vhost-user,vhost-user0 to vhost0\r\n"
+
+        monkeypatch.setattr(host, "execute", execute)
+        supervisor.parts["drive"].state = drive_state
+        await host.read_cables()
+        return supervisor.cables[0].connected
+
+    assert asyncio.run(connected("running"))
+    assert not asyncio.run(connected("off")) and not asyncio.run(connected("crashed"))
 
 
 def test_a_runtime_folder_that_others_can_read_is_refused(tmp_path: Path,

@@ -21,7 +21,7 @@ from ..base import paths, persisted
 from ..base.errors import LOOK_UP_S
 from ..base.files import replace_file
 from ..build.guest_build import Guest
-from ..instance.config import (VHOST_USER, Config, Host, Link, Peer, console_log, monitor_socket,
+from ..instance.config import (Config, Host, Link, Peer, console_log, monitor_socket,
                                user_socket)
 from . import tsc
 
@@ -136,15 +136,14 @@ def network_query() -> tuple[str, dict[str, str]]:
 
 
 def cables_connected(text: str) -> dict[int, bool]:
-    """From the text of "info network": which of a guest's cables are connected.
+    """From the text of "info network": which of a guest's cables with a socket are connected.
 
     QEMU shows the address of the other end if there is a connection.  Otherwise it
     shows nothing (7.2) or what it is doing (10.0).
     """
-    found = re.findall(r"\bcable(\d+): index=\d+,type=(stream|vhost-user),([^\r\n]*)", text)
-    # The drive tells whether a vhost-user cable is connected, by its port's link.
-    return {int(number): kind == VHOST_USER or bool(re.match(r"(unix|tcp|fd):|fd=", state))
-            for number, kind, state in found}
+    found = re.findall(r"\bcable(\d+): index=\d+,type=stream,([^\r\n]*)", text)
+    return {int(number): bool(re.match(r"(unix|tcp|fd):|fd=", state))
+            for number, state in found}
 
 
 def card_mac(what: Host | Peer, number: int) -> str:

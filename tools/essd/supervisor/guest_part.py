@@ -106,6 +106,10 @@ class HostPart(GuestPart):
 
     async def read_cables(self) -> None:
         await self.supervisor.cables.read_connections(self)
+        for link in self.supervisor.config.ports_of(self.name).values():
+            if link.is_shared:      # The drive's port tells the rest by its link.
+                drive = self.supervisor.parts[link.far_end(self.name).part]
+                self.supervisor.cables[link.number].connected = drive.state == "running"
 
     async def set_carrier(self, number: int, is_up: bool) -> None:
         if self.qmp is not None:

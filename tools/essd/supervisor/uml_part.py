@@ -125,13 +125,6 @@ class UmlPart(HostPart):
         return any(name == f"port{link.number}" and link.is_shared
                    for link in self.links().values())
 
-    async def read_cables(self) -> None:
-        await super().read_cables()
-        for link in self.links().values():
-            if link.is_shared:      # The drive's port tells the rest by its link.
-                drive = self.supervisor.parts[link.far_end(self.name).part]
-                self.supervisor.cables[link.number].connected = drive.state == "running"
-
     def tell_carrier(self, name: str, is_up: bool) -> None:
         """Give the card at a cable a carrier, or take it away."""
         match = PORT.fullmatch(name)
