@@ -19,7 +19,7 @@ from fake_qemu import make_fake
 
 import essd
 from essd.api import system as api_system
-from essd.base import claims, paths
+from essd.base import claims, ends, paths
 from essd.instance.config import Config, Drive, Link
 from essd.instance.instance import Instance
 from essd.setup.temporary import Temporary, sweep
@@ -191,6 +191,24 @@ def test_a_system_ends_and_is_deleted_also_after_an_exception(fake_up) -> None:
     assert list(paths.runtime().glob(f"*{system.name}*")) == []
     assert list(paths.runtime().glob(".*.lock")) == []
     system.close()              # a second time is harmless
+
+
+def test_a_system_ends_although_a_last_look_at_it_fails(
+        fake_up, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[bool] = []
+
+    def look(system: essd.System) -> None:
+        looked.append(system.is_running and system in api_system.open_systems()
+                      and signal.getsignal(signal.SIGINT) != signal.SIG_IGN)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(ends, "before_end", [look])
+    system = fake_up()
+    with pytest.raises(ZeroDivisionError):
+        system.close()
+    assert looked == [True]
+    assert not system.is_running and not paths.drive(system.name).exists()
+    system.close()
 
 
 def test_two_systems_have_different_names(fake_up) -> None:

@@ -119,16 +119,18 @@ class System:
         """
         if not self._is_ours:
             return
-        with interrupts.ignored():
-            self._is_ours = False
-            _open.remove(self)
-            for look in ends.before_end:
+        try:
+            for look in ends.before_end:    # A host that hangs takes them a while.
                 look(self)
-            if self._owner is None:
-                mgmt.shut_down(self.instance)
-            self.instance.stop()
-            if self._owner is not None:
-                self._owner.delete()
+        finally:
+            with interrupts.ignored():
+                self._is_ours = False
+                _open.remove(self)
+                if self._owner is None:
+                    mgmt.shut_down(self.instance)
+                self.instance.stop()
+                if self._owner is not None:
+                    self._owner.delete()
 
     def __enter__(self) -> "System":
         return self
