@@ -98,6 +98,29 @@ def test_a_version_that_the_archive_no_longer_has_is_named_in_one_line(tmp_path:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("said, is_unavailable", [
+    ("E: Unable to locate package linux-binary-7.3.4", True),
+    ("E: Package 'linux-image' has no installation candidate", True),
+    ("E: The repository 'http://archive.invalid/debian x Release' does not have a Release file.",
+     True),
+    ("E: Failed to fetch http://archive.invalid/debian/InRelease  Could not resolve", False),
+    ("E: Could not get lock lists/lock. It is held by process 4 (apt-get)", False),
+    ("E: Failed to fetch http://archive.invalid/a.deb  404  Not Found", False),
+    ("W: Failed to write: No space left on device", False)])
+def test_only_what_the_archive_does_not_have_is_unavailable(
+        said: str, is_unavailable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = Archive(tmp_path, {})
+
+    def fail(*_words: str) -> str:
+        raise BuildError("apt-get failed (status 100)" + guest_build.apt_errors(said))
+
+    monkeypatch.setattr(archive, "get", fail)
+    with pytest.raises(BuildError) as caught:
+        fetch(archive, OLD)
+    assert isinstance(caught.value, guest_kernel.Unavailable) is is_unavailable
+    assert guest_build.apt_errors(said) in str(caught.value)
+
+
 def test_another_content_is_refused(tmp_path: Path) -> None:
     other = Package(OLD.name, OLD.version, hashlib.sha256(b"another").hexdigest())
     with pytest.raises(BuildError, match="does not have the checksum of kernel.txt"):

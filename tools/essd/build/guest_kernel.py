@@ -12,6 +12,7 @@ signatures, and this module with the checksums, so that a test has the kernel th
 written for.  Suites such as the backports keep a version for some months.
 """
 
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,11 @@ LIST = "kernel.txt"
 DEFAULT = "linux-image-amd64"       # in guest/packages.txt
 # Files that newer packages have beside the modules, and older ones in /boot.
 BOOT_FILES = ("vmlinuz", "config", "System.map")
+
+
+# What apt says of a package, a version or a suite that the archive does not have.
+NOT_OFFERED = re.compile(r"\bVersion '.*' for '.*' was not found|has no installation candidate"
+                         r"|Unable to locate package|does not have a Release file")
 
 
 class Unavailable(BuildError):
@@ -98,9 +104,12 @@ def fetch(kernel: Kernel, folder: Path, archives: Path, log: Path,
     if missing:
         apt = make_apt(kernel.suite, folder, archives, log)
         try:
-            apt.get("update")
+            # An archive that does not answer is an error, too, and not only a suite without lists.
+            apt.get("update", "-o", "APT::Update::Error-Mode=any")
             apt.fetch(missing)
         except BuildError as error:
+            if not NOT_OFFERED.search(str(error)):
+                raise
             raise Unavailable(
                 f"{kernel.suite} of Debian's archive does not have "
                 f"{', '.join(f'{n} {v}' for n, v in missing.items())}: {error}") from None
