@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from essd.base import paths
+from essd.base.interrupts import kill_after
 from essd.build import guest_build
 from essd.build.fw_build import BuildError
 from test_cable_bursts import LEN, RX_DATA, SLOT, Sender, frame, start_port
@@ -57,7 +58,9 @@ def dpdk() -> Path:
     folder = paths.cache() / "dpdk" / guest_build.SUITE
     try:
         if not folder.exists():
-            unpack(folder)
+            with paths.locked(folder.with_name("lock")):
+                if not folder.exists():
+                    unpack(folder)
     except BuildError as error:
         pytest.skip(f"DPDK is not to be had here: {error}")
     return folder
@@ -96,11 +99,13 @@ def test_each_frame_comes_back(
         machine: Machine, testpmd: subprocess.Popen[str]) -> None:
     assert testpmd.stdout is not None
     said = []
+    watchdog = kill_after(testpmd, END_S)
     for line in testpmd.stdout:
         said.append(line)
         if "Press enter to exit" in line:
             break
-    assert testpmd.poll() is None, "".join(said)
+    watchdog.cancel()
+    assert said and "Press enter to exit" in said[-1], "".join(said)
     Sender(machine).post(FRAMES)
     machine.wait(lambda: sent(machine) == FRAMES and received(machine) == FRAMES,
                  "not all frames came back")

@@ -2,6 +2,7 @@
 """The file formats that guest_build.py writes itself, and its cache keys."""
 
 import base64
+import fcntl
 import subprocess
 import threading
 import time
@@ -84,29 +85,36 @@ def test_only_one_build_at_a_time_fetches_packages(
     monkeypatch.setenv("ESSD_CACHE", str(tmp_path))
     monkeypatch.setattr(uml_build, "fetched", lambda progress, log: log)
     order: list[str] = []
+    told: list[str] = []
 
     def build() -> None:
         if second == "uml":
-            uml_build.fetch(lambda text: None, tmp_path / "log")
+            uml_build.fetch(told.append, tmp_path / "log")
             order.append(second)
             return
-        with paths.locked(paths.cache() / second / "lock"):
+        with paths.locked(paths.cache() / second / "lock", told.append):
             order.append(second)
     other = threading.Thread(target=build)
     with paths.locked(paths.cache() / "guest/lock"):
         other.start()
+        end = time.monotonic() + 60
         inode = f":{paths.packages_lock().stat().st_ino} "
         while not any("->" in line and inode in line     # Somebody waits for this lock.
                       for line in Path("/proc/locks").read_text().splitlines()):
-            assert other.is_alive() and not order
+            assert other.is_alive() and not order and time.monotonic() < end
             time.sleep(0.01)
         order.append("guest")
     other.join()
     assert order == ["guest", second]
+    assert "waiting for another build that fetches packages" in told
 
 
 def test_other_builds_do_not_wait_for_packages(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESSD_CACHE", str(tmp_path))
-    with paths.locked(paths.cache() / "guest/lock"), paths.locked(paths.cache() / "qemu/lock"):
-        assert paths.packages_lock().exists()
+    at_once = fcntl.LOCK_EX | fcntl.LOCK_NB
+    with paths.locked(paths.cache() / "qemu/lock"), paths.flocked(paths.packages_lock(), at_once):
+        pass
+    with paths.locked(paths.cache() / "guest/lock"), pytest.raises(BlockingIOError), \
+            paths.flocked(paths.packages_lock(), at_once):
+        pass

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from .errors import EssdError
@@ -19,7 +19,7 @@ IS_INSTALLED = (PACKAGE / "tree").is_dir()
 TOP = PACKAGE / "tree" if IS_INSTALLED else PACKAGE.parent.parent
 
 # Folders of the cache whose builds consist of packages of Debian, which share a folder.
-FETCH_PACKAGES = ("guest", "guest-variants", "sysroot")
+FETCH_PACKAGES = ("guest", "guest-variants", "sysroot", "dpdk")
 
 
 def place_problem(path: Path) -> str:
@@ -143,17 +143,19 @@ def instance(name: str) -> Path:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, progress: Callable[[str], object] = lambda text: None
+           ) -> Iterator[None]:
     """Hold an exclusive lock on a file; wait while another process holds it.
 
     Whoever builds something in the cache holds this for it, and so a lock of all builds,
-    too: they share the folders with downloads and logs.
+    too: they share the folders with downloads and logs.  `progress` is told if a build of
+    another thing has to end first.
     """
     with contextlib.ExitStack() as locks:
         if path.is_relative_to(cache_path()):
             locks.enter_context(flocked(all_builds_lock(), fcntl.LOCK_SH))
             if path.parent.name in FETCH_PACKAGES:
-                locks.enter_context(flocked(packages_lock(), fcntl.LOCK_EX))
+                locks.enter_context(packages_locked(progress))
         locks.enter_context(flocked(path, fcntl.LOCK_EX))
         yield
 
@@ -164,6 +166,18 @@ def packages_lock() -> Path:
     apt writes each of them where it stays, and another build may be reading it there.
     """
     return cache_path() / "packages.lock"
+
+
+@contextlib.contextmanager
+def packages_locked(progress: Callable[[str], object]) -> Iterator[None]:
+    """Hold packages_lock(), and tell `progress` if another process has to release it first."""
+    with contextlib.ExitStack() as lock:
+        try:
+            lock.enter_context(flocked(packages_lock(), fcntl.LOCK_EX | fcntl.LOCK_NB))
+        except BlockingIOError:
+            progress("waiting for another build that fetches packages")
+            lock.enter_context(flocked(packages_lock(), fcntl.LOCK_EX))
+        yield
 
 
 def all_builds_lock() -> Path:

@@ -8,7 +8,6 @@ is there in a second, because nothing emulates a processor.
 The 1.5 GB of unpacked sources are deleted when the kernel is built.
 """
 
-import fcntl
 import hashlib
 import os
 import re
@@ -88,7 +87,7 @@ def ensure(progress: Progress) -> UmlKernel:
 def fetch(progress: Progress, log: Path) -> Path:
     """Return the package with the source; download it from Debian's archive if necessary."""
     progress("looking for the source of Linux in Debian's archive")
-    with paths.flocked(paths.packages_lock(), fcntl.LOCK_EX):
+    with paths.packages_locked(progress):
         return fetched(progress, log)
 
 

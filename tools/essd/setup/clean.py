@@ -24,7 +24,7 @@ from . import instances
 KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "qemu": ("QEMU builds", ("qemu",)),
     "guest": ("Linux guests, user-mode Linux, and libraries for their programs",
-              ("guest", "guest-variants", "uml", "sysroot", "host-tests")),
+              ("guest", "guest-variants", "uml", "sysroot", "host-tests", "dpdk")),
     "build": ("firmware and native programs, and earlier drives of essd bench",
               ("build", "elf", "base")),
     "python": ("Python environments", ("python-*", "venv-*", "pip-venv")),
