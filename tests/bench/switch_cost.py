@@ -13,8 +13,8 @@ import socket
 import struct
 import subprocess
 import tempfile
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from essd.build import native_build
@@ -43,7 +43,9 @@ def accepted(control: socket.socket, count: int) -> bool:
     control.sendall(b"show\n")
     answer = b""
     while not answer.endswith(b"\n"):
-        answer += control.recv(1 << 16)
+        part = control.recv(1 << 16)
+        assert part, "the switch has ended"
+        answer += part
     return sum(bool(port["connected"]) for port in json.loads(answer)["return"]["ports"]) == count
 
 
@@ -55,21 +57,27 @@ def one_round(pid: int, near: socket.socket, far: socket.socket, size: int, burs
     def read_all() -> None:
         left = len(one) * frames
         while left:
-            left -= len(far.recv(1 << 18))
-    reader = threading.Thread(target=read_all)
-    before = used_s(pid)
-    reader.start()
-    for _ in range(frames // burst):
-        near.sendall(one * burst)
-    reader.join()
+            got = len(far.recv(1 << 18))
+            assert got, "the switch has ended"
+            left -= got
+    with ThreadPoolExecutor(1) as pool:
+        before = used_s(pid)
+        read = pool.submit(read_all)
+        for _ in range(frames // burst):
+            near.sendall(one * burst)
+        read.result()
     return (used_s(pid) - before) / frames * 1e6
 
 
 def measure(pid: int, folder: Path) -> None:
     near, far = connected(folder / "a"), connected(folder / "b")
     control = connected(folder / "control")
+    end = time.monotonic() + START_S
     while not accepted(control, 2):
+        assert time.monotonic() < end, "the switch does not take both connections"
         time.sleep(0.01)
+    for one in (near, far, control):
+        one.settimeout(START_S)
     for size, burst, frames in LOADS:
         least = min(one_round(pid, near, far, size, burst, frames) for _ in range(ROUNDS))
         print(f"frames of {size} bytes, {burst} in one system call: {least:.2f} us")
