@@ -47,16 +47,19 @@ PATH = re.compile(r"`([^`]+)`")
 # the sentence that says how it was measured.
 TIME = (r"(?:about |some |only |at most |less than |nearly )*\d[\d,.]*(?: to \d[\d,.]*)? "
         r"(?:CPU )?(?:ns|µs|us|ms|s|min|seconds|minutes|hours)\b")
+UNITS = r"(?: (?!(?:and|later)\b)[\w-]+){0,3}"
 FEW = r"(?:a|an|one|two|three|four|five|six|ten)"
 FIGURE = re.compile(r"\b\d[\d,.]* (?:k|M)?(?:IOPS|MB/s|MiB/s|GB/s)\b"
                     r"|^\|[^|]*\|.*\bIOPS\b.*\|$"
                     r"|\b[Mm]easured (?:with|on|for|while)\b|\b(?:was|were) measured\b"
                     r"|\b[Ff]igures are (?:from|of)\b"
-                    rf"|\b(?:took|takes?|taking|adds?) {TIME}"
+                    rf"|\b(?:took|takes?|taking) {TIME}"
                     rf"|\b(?:took|takes?) (?:about |some |nearly )?{FEW} (?:minutes?|hours?)\b"
                     r"|\b[Ii]n (?:about )?\d[\d,.]* (?:minutes|hours)\b"
                     rf"|\b[Ii]n about {FEW} (?:minutes?|hours?)\b"
-                    r"|\b\d[\d,.]*(?: [\w-]+){0,3} (?:a|per) second\b")
+                    rf"|\b\d[\d,.]*{UNITS} per second\b"
+                    # Not "2 ports and a second switch".
+                    rf"|\b\d[\d,.]*{UNITS} a second(?=\s*[.,;:)|]|$)")
 # What others have published has a link to it in the same line.
 PUBLISHED = re.compile(r"\]\(https?://")
 # Figures of others, of settings and of the hardware that is modelled.

@@ -61,7 +61,8 @@ def test_a_mistake_in_a_block_is_found(old: str, new: str, why: str) -> None:
     "The suite takes about a minute.", "It runs all of them in 31 minutes.",
     "In about a minute, it is ready.",
     "It took 0.5 CPU seconds.", "It makes about 900 runs a second.",
-    "It answers 1,200 small requests per second.", "A switch adds about 8 µs."])
+    "It answers 1,200 small requests per second.",
+    "It sends 20 a second; 5 are lost.", "| runs | 900 a second |", "(12 frames a second)"])
 def test_figures_without_a_block_are_found(figure: str) -> None:
     text = f"# A\n## B\n{figure}\n## C\n"
     assert [line.split(":")[1] for line in check_measured.uncovered("a.md", text)] == ["3"]
@@ -70,7 +71,8 @@ def test_figures_without_a_block_are_found(figure: str) -> None:
 
 @pytest.mark.parametrize("line", [
     "It took long.", "It answers within a second.", "After 10 s the connection ends.",
-    "It takes a second path.", "The port has 25000 Mb/s.",
+    "It takes a second path.", "The port has 25000 Mb/s.", "netem adds 10 ms.",
+    "2 ports and a second switch", "10 s later a second.", "With 4 drives a second host starts.",
     "| [Somebody](https://example.org/) | 1120 thousand a second, 12 MB/s |"])
 def test_limits_and_what_others_have_published_are_no_figures(line: str) -> None:
     assert check_measured.uncovered("a.md", f"# A\n## B\n{line}\n") == []
