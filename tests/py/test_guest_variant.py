@@ -112,6 +112,19 @@ def test_an_unknown_package_is_refused_before_anything_is_built(
     guest_variant.check_packages(described(tmp_path / "right", "mdadm"))
 
 
+def test_a_kernel_is_fetched_while_no_other_build_fetches_packages(
+        cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    locked: list[bool] = []
+
+    def fetch_kernel(_folder: Path, _log: Path) -> list[Path]:
+        locked.append(paths.is_locked(paths.packages_lock()))
+        return []
+
+    monkeypatch.setattr(guest_variant, "fetch_kernel", fetch_kernel)
+    guest_variant.check_packages(described(tmp_path / "right", "mdadm"))
+    assert locked == [True]
+
+
 def test_two_folders_of_one_name_have_two_logs(cache: Path, tmp_path: Path) -> None:
     for number, package in enumerate(("mdadm", "no-such-thing")):
         folder = described(tmp_path / str(number) / "guest", package)

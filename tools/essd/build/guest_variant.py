@@ -69,7 +69,7 @@ def ensure(folder: Path, progress: Progress) -> Guest:
     """Return the guest; build it first if its inputs have changed."""
     target = cache_folder() / key(folder)
     if not in_use.hold(target):
-        with paths.locked(cache_folder() / "lock"):
+        with paths.locked(cache_folder() / "lock", progress):
             if not in_use.hold(target):
                 build(folder, target, progress)
                 in_use.hold(target)
@@ -117,7 +117,7 @@ def check_packages(folder: Path) -> None:
             apt.resolve(packages(folder), [])
         except BuildError as error:
             raise EssdError(f"{folder / PACKAGES}: {error}") from None
-    fetch_kernel(folder, log)
+        fetch_kernel(folder, log)
 
 
 def kernel_of(folder: Path) -> guest_kernel.Kernel | None:
