@@ -109,6 +109,15 @@ def test_only_one_build_at_a_time_fetches_packages(
     assert "waiting for another build that fetches packages" in told
 
 
+def test_a_sysroot_that_is_there_needs_no_lock(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESSD_CACHE", str(tmp_path))
+    monkeypatch.setattr(guest_build, "digest", lambda files: "key")
+    monkeypatch.setattr(paths, "locked", None)
+    (tmp_path / "sysroot/key").mkdir(parents=True)
+    assert guest_build.ensure_sysroot(print) == tmp_path / "sysroot/key"
+
+
 def test_other_builds_do_not_wait_for_packages(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESSD_CACHE", str(tmp_path))

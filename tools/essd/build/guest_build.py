@@ -448,13 +448,14 @@ def ensure_guest(progress: Progress) -> Guest:
     """Return the guest; build it first if its inputs have changed."""
     folder = paths.cache() / "guest"
     target = folder / guest_key()
-    return Guest(ensure_built(folder, target, lambda: build(target, progress)))
+    return Guest(ensure_built(folder, target, lambda: build(target, progress), progress))
 
 
-def ensure_built(folder: Path, target: Path, build_it: Callable[[], None]) -> Path:
+def ensure_built(folder: Path, target: Path, build_it: Callable[[], None],
+                 progress: Progress = lambda text: None) -> Path:
     """Build `target` unless it exists, and keep it until this process ends."""
     if not in_use.hold(target):
-        with paths.locked(folder / "lock"):
+        with paths.locked(folder / "lock", progress):
             if not in_use.hold(target):
                 build_it()
                 in_use.hold(target)
@@ -480,7 +481,9 @@ def ensure_sysroot(progress: Progress) -> Path:
     key = digest([SOURCE / "sysroot.txt", Path(__file__).resolve()])
     folder = paths.cache() / "sysroot"
     target = folder / key
-    with paths.locked(folder / "lock"):
+    if target.exists():
+        return target
+    with paths.locked(folder / "lock", progress):
         if target.exists():
             return target
         progress("fetching the guest's headers and libraries")
