@@ -509,7 +509,7 @@ static void test_a_loss_is_reported_until_the_next_record_alone(void **state)
             data[ADDR + (lost - 1) % COPIES * COPY_BYTES + damaged[i]] ^= 1;
             data[MIRROR + (lost - 1) % COPIES * COPY_BYTES + damaged[i]] ^= 1;
             for (uint32_t n = 1; n <= 2 * COPIES + 1; n++) {
-                expect_next_record(lost + n, n > 1     ? AREA_OK
+                expect_next_record(lost + n, n > 1      ? AREA_OK
                                              : lost > 1 ? AREA_OLDER
                                                         : AREA_DAMAGED);
             }

@@ -365,8 +365,7 @@ static void test_two_configs_without_their_magics_are_a_lost_one(void **state)
         for (size_t n = 0; n < ARRAY_LEN(config_addr); n++) {
             uint8_t *magic = part.data + config_addr[n];
 
-            memset(magic + i / 256, (int)(i % 256),
-                   CONFIG_MAGIC_LEN - i / 256);
+            memset(magic + i / 256, (int)(i % 256), CONFIG_MAGIC_LEN - i / 256);
             magic[CONFIG_MAGIC_LEN - 1] = 0xff;
         }
         assert_true(has_lost_config());
