@@ -16,8 +16,7 @@
 #include "nvmeof/target/namespaces/ns_manage.h"
 
 /* Whether a Format lets the protection be set.  After one that has failed it
- * can be ended: a record that is lost protects all namespaces, also such a one.
- */
+ * can be ended: a lost record protects all namespaces, also this one. */
 bool ns_takes_protection(const struct nvmf_ns *ns, uint32_t protection)
 {
     return protection == NVMF_PROTECTION_NONE ? ns_is_changeable(ns)
