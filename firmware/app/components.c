@@ -294,14 +294,16 @@ static enum loop_work step_bindings(struct drive *drive)
 static enum loop_work poll_transports(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
-    enum loop_work work = LOOP_IDLE;
+    enum loop_work work = LOOP_IDLE, next;
 
     if (__builtin_expect(drive->tcp.is_on, 0)) {
         work = tcp_services_poll(ctx, step);
     }
-    work = MAX(work, step_bindings(drive));
+    next = step_bindings(drive);
+    work = MAX(work, next);
     if (__builtin_expect(echo_has_work(&drive->echo), 0)) {
-        work = MAX(work, poll_echo(drive, step));
+        next = poll_echo(drive, step);
+        work = MAX(work, next);
     }
     return work;
 }

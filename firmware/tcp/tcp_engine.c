@@ -243,14 +243,17 @@ bool tcp_engine_step(struct tcp_engine *engine, uint64_t now_us,
                      uint64_t *deadline_us)
 {
     bool is_busy = false;
+    uint64_t next_us;
 
     if (__builtin_expect(!engine->is_on, 1)) {
         return false;
     }
     update_addresses(engine);
-    *deadline_us = MIN(*deadline_us, tcp_echo_step(&engine->echo, now_us));
+    next_us = tcp_echo_step(&engine->echo, now_us);
+    *deadline_us = MIN(*deadline_us, next_us);
     if (engine->has_iwarp) {
-        *deadline_us = MIN(*deadline_us, mpa_cm_step(engine->mpa_cm, now_us));
+        next_us = mpa_cm_step(engine->mpa_cm, now_us);
+        *deadline_us = MIN(*deadline_us, next_us);
     }
     stop_if_unused(engine);
     if (engine->tls != NULL) {
