@@ -11,9 +11,12 @@ function words_of_superblock(row) {
             ...(row["moves-for"] ? [`moves for ${row["moves-for"]}`] : [])].join(", ");
 }
 
-/* A superblock's square; its words say what its colour shows. */
+/* A superblock's square; its words say what its colour shows.  The one that a person looks
+ * at stays the one, and its line below the map is as new as the square. */
 function show_square(square, row) {
-    const style = [row.state, ...(row["moves-for"] ? ["moves"] : [])].join(" ");
+    const is_pointed = square.classList.contains("pointed");
+    const style = [row.state, ...(row["moves-for"] ? ["moves"] : []),
+                   ...(is_pointed ? ["pointed"] : [])].join(" ");
     const words = words_of_superblock(row);
 
     if (square.className !== style) {
@@ -23,6 +26,9 @@ function show_square(square, row) {
         square.title = words;
         square.style.setProperty("--share", row.state === "free" ? 0 :
             (row.valid / Math.max(1, row.capacity)).toFixed(2));
+        if (is_pointed) {
+            set_text(by_id("superblock"), words);
+        }
     }
 }
 
