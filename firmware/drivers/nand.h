@@ -168,14 +168,14 @@ static inline void nand_entry_read_at(uint8_t *entry,
                                       uint16_t len_bytes, uint64_t meta,
                                       bool more)
 {
-    dma_store64(entry, NAND_ENTRY_DATA, data);
-    dma_store64(entry, NAND_ENTRY_META, meta);
     dma_store64(entry, NAND_ENTRY_OFFSET,
                 (uint64_t)offset_bytes | (uint64_t)len_bytes << 16 |
                     (uint64_t)place->wordline << 32 |
                     (uint64_t)place->plane << 48 | (uint64_t)place->page << 56);
     dma_store64(entry, NAND_ENTRY_UNIT,
                 (uint64_t)place->unit | (more ? NAND_ENTRY_MORE << 8 : 0));
+    dma_store64(entry, NAND_ENTRY_DATA, data);
+    dma_store64(entry, NAND_ENTRY_META, meta);
 }
 
 /**
@@ -230,23 +230,35 @@ static inline void nand_entry_program(uint8_t *entry, const void *data,
 void nand_entry_result(const uint8_t *entry, struct nand_result *result);
 
 /**
- * Do the same as nand_submit(), but take the address of the list from `list`
- * instead of `command->list`.  A caller that uses the same list for many
- * commands converts its address only once.
+ * The place of the next command in the ring, for nand_write_command().
+ *
+ * @return NULL when the configured number of commands is outstanding: try again
+ *         after nand_poll()
+ */
+MUST_USE static inline uint8_t *nand_next_slot(struct nand *nand)
+{
+    struct cmd_queue *queue = &nand->queue;
+
+    return cmd_queue_has_room(queue)
+               ? queue->commands +
+                     (size_t)(queue->cmd_pi & queue->mask) * NAND_CMD_LEN
+               : NULL;
+}
+
+/**
+ * The second half of nand_submit(): write a command to nand_next_slot(), with
+ * the address of the list from `list` instead of `command->list`.  So a caller
+ * that uses the same list for many commands converts its address only once, and
+ * one that asks for the slot first can prepare the command in registers.
  *
  * @param list  hal_dma_addr() of the list; 0: the command has none
  */
-MUST_USE static inline bool nand_submit_with_list(
-    struct nand *nand, const struct nand_command *command, uint64_t list)
+static inline void nand_write_command(struct nand *nand, uint8_t *slot,
+                                      const struct nand_command *command,
+                                      uint64_t list)
 {
-    struct cmd_queue *queue = &nand->queue;
-    uint8_t *slot =
-        queue->commands + (size_t)(queue->cmd_pi & queue->mask) * NAND_CMD_LEN;
     uint64_t blocks = 0;
 
-    if (!cmd_queue_has_room(queue)) {
-        return false;
-    }
     for (unsigned int i = NAND_PLANES_MAX; i-- > 0;) {
         blocks = blocks << 16 | command->block[i];
     }
@@ -256,8 +268,7 @@ MUST_USE static inline bool nand_submit_with_list(
     dma_store64(slot, NAND_CMD_BLOCK, blocks);
     dma_store64(slot, NAND_CMD_WORDLINE,
                 (uint64_t)command->wordline | (uint64_t)command->tag << 32);
-    queue->cmd_pi++;
-    return true;
+    nand->queue.cmd_pi++;
 }
 
 /**
@@ -271,8 +282,14 @@ MUST_USE static inline bool nand_submit_with_list(
 MUST_USE static inline bool nand_submit(struct nand *nand,
                                         const struct nand_command *command)
 {
-    return nand_submit_with_list(nand, command,
-                                 nand_dma_addr_or_zero(command->list));
+    uint8_t *slot = nand_next_slot(nand);
+
+    if (slot == NULL) {
+        return false;
+    }
+    nand_write_command(nand, slot, command,
+                       nand_dma_addr_or_zero(command->list));
+    return true;
 }
 
 /** Start the submitted commands, with at most one register write per burst. */

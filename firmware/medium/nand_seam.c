@@ -57,11 +57,17 @@ static uint8_t *op_list(const struct nand_seam *seam, uint32_t cookie)
 }
 
 /* The controller's address of memory of the translation layer or of a host's
- * request, all of which is in the DRAM; 0 for NULL. */
+ * request, all of which is in the DRAM. */
 static inline uint64_t memory_addr(const struct nand_seam *seam,
                                    const void *memory)
 {
-    return memory != NULL ? (uintptr_t)memory + seam->move_list.addr_offset : 0;
+    return (uintptr_t)memory + seam->move_list.addr_offset;
+}
+
+static inline uint64_t memory_addr_or_zero(const struct nand_seam *seam,
+                                           const void *memory)
+{
+    return memory != NULL ? memory_addr(seam, memory) : 0;
 }
 
 static inline void write_read_entry(const struct nand_seam *seam,
@@ -76,9 +82,9 @@ static inline void write_read_entry(const struct nand_seam *seam,
         .unit = unit->unit,
     };
 
-    nand_entry_read_at(entry, &place, memory_addr(seam, unit->data),
+    nand_entry_read_at(entry, &place, memory_addr_or_zero(seam, unit->data),
                        unit->offset, unit->length,
-                       memory_addr(seam, unit->meta), unit->more);
+                       memory_addr_or_zero(seam, unit->meta), unit->more);
 }
 
 /* This is not inline, so that a read of one unit need not save the registers
@@ -98,24 +104,31 @@ static __attribute__((noinline)) void write_program_entries(
     const struct ftl_flash_unit *end = op->units + op->num_units;
 
     for (const struct ftl_flash_unit *unit = op->units; unit != end; unit++) {
-        nand_entry_program_at(
-            entry, (uintptr_t)unit->data + seam->move_list.addr_offset,
-            memory_addr(seam, unit->meta), unit->system);
+        nand_entry_program_at(entry, memory_addr(seam, unit->data),
+                              memory_addr_or_zero(seam, unit->meta),
+                              unit->system);
         entry += NAND_ENTRY_LEN;
     }
-}
-
-/* The controller's address of the entries of an operation. */
-static inline uint64_t list_addr(const struct nand_seam *seam, uint32_t cookie)
-{
-    return seam->lists_addr + (uint64_t)(op_list(seam, cookie) - seam->lists);
 }
 
 /* Submit a read of one unit.  Most operations are such reads. */
 static bool submit_read_of_unit(struct nand_seam *seam,
                                 const struct ftl_flash_op *op)
 {
-    const struct nand_command command = {
+    uint8_t *entry = op_list(seam, op->cookie);
+    uint8_t *slot = nand_next_slot(seam->nand);
+    struct nand_command command;
+
+    if (slot == NULL) {
+        return false;
+    }
+    write_read_entry(seam, entry, op, op->units);
+    seam->ops[op->cookie] = (struct nand_seam_op){
+        .flash = op,
+        .is_read = true,
+        .wants_system = op->units[0].system != NULL,
+    };
+    command = (struct nand_command){
         .opcode = NAND_CMD_READ,
         .channel = (uint8_t)(op->die / seam->dies),
         .die = (uint8_t)(op->die % seam->dies),
@@ -127,20 +140,14 @@ static bool submit_read_of_unit(struct nand_seam *seam,
         .cookie = op->cookie,
         .tag = op->tag,
     };
-
-    write_read_entry(seam, op_list(seam, op->cookie), op, op->units);
-    seam->ops[op->cookie] = (struct nand_seam_op){
-        .flash = op,
-        .is_read = true,
-        .wants_system = op->units[0].system != NULL,
-    };
-    return nand_submit_with_list(seam->nand, &command,
-                                 list_addr(seam, op->cookie));
+    nand_write_command(seam->nand, slot, &command, memory_addr(seam, entry));
+    return true;
 }
 
 static bool submit_command(struct nand_seam *seam,
                            const struct ftl_flash_op *op)
 {
+    uint8_t *slot = nand_next_slot(seam->nand);
     const struct nand_command command = {
         .opcode = (enum nand_opcode)opcode_of[op->kind],
         .channel = (uint8_t)(op->die / seam->dies),
@@ -155,9 +162,13 @@ static bool submit_command(struct nand_seam *seam,
         .tag = op->tag,
     };
 
-    return nand_submit_with_list(
-        seam->nand, &command,
-        op->num_units != 0 ? list_addr(seam, op->cookie) : 0);
+    if (slot == NULL) {
+        return false;
+    }
+    nand_write_command(
+        seam->nand, slot, &command,
+        op->num_units != 0 ? memory_addr(seam, op_list(seam, op->cookie)) : 0);
+    return true;
 }
 
 /* This is not inline for the same reason as write_read_entries(). */
@@ -194,7 +205,7 @@ static uint64_t list_units(void *ctx, const struct ftl_flash_op *op)
     const struct nand_seam *seam = ctx;
 
     write_program_entries(seam, op_list(seam, op->cookie), op);
-    return list_addr(seam, op->cookie);
+    return memory_addr(seam, op_list(seam, op->cookie));
 }
 
 /* Remove the first `done` moves of the list. */
@@ -400,18 +411,14 @@ static bool is_good_read(const struct nand_seam *seam,
     return op->is_read && op->transfer_errors == 0 && has_good_data(seam, done);
 }
 
-void nand_seam_done(void *ctx, const struct nand_done *done)
+/* A command has ended, and it is no good read.  This is not inline, so that a
+ * good read need not save registers. */
+static __attribute__((noinline)) void end_other(struct nand_seam *seam,
+                                                const struct nand_done *done)
 {
-    struct nand_seam *seam = ctx;
     uint32_t cookie = (uint32_t)done->cookie;
-    enum ftl_flash_status status;
+    enum ftl_flash_status status = flash_status(done->status);
 
-    ASSERT(done->cookie < seam->num_ops);
-    if (is_good_read(seam, done)) {
-        ftl_flash_done(seam->ftl, cookie, FTL_FLASH_GOOD, 0);
-        return;
-    }
-    status = flash_status(done->status);
     if (__builtin_expect(seam->ops[cookie].transfer_errors != 0, 0) &&
         status == FTL_FLASH_OK) {
         seam->transfers_corrected += seam->ops[cookie].transfer_errors;
@@ -433,6 +440,18 @@ void nand_seam_done(void *ctx, const struct nand_done *done)
         report_end(seam, cookie, status);
     }
     ftl_flash_done(seam->ftl, cookie, status, done->failed_planes);
+}
+
+void nand_seam_done(void *ctx, const struct nand_done *done)
+{
+    struct nand_seam *seam = ctx;
+
+    ASSERT(done->cookie < seam->num_ops);
+    if (is_good_read(seam, done)) {
+        ftl_flash_done(seam->ftl, (uint32_t)done->cookie, FTL_FLASH_GOOD, 0);
+    } else {
+        end_other(seam, done);
+    }
 }
 
 unsigned int nand_seam_poll(struct nand_seam *seam, unsigned int budget)
@@ -470,7 +489,6 @@ bool nand_seam_init(struct nand_seam *seam, struct nand *nand,
         .max = NAND_MOVES_MAX,
         .addr_offset = seam->move_list.addr_offset,
     };
-    seam->lists_addr = hal_dma_addr(seam->lists);
     return true;
 }
 

@@ -51,7 +51,6 @@ struct nand_seam {
     struct ftl_moves moves;   /* the moves in `move_list` */
     struct nand_seam_op *ops; /* by cookie */
     uint8_t *lists;           /* the entries of each operation */
-    uint64_t lists_addr;      /* address of `lists` for the controller */
 };
 
 /**

@@ -100,16 +100,23 @@ enum ftl_failure ftl_failure(const struct ftl *ftl)
     return ftl->mounting.is_old ? FTL_FAILURE_OLD_LAYOUT : FTL_FAILURE_FLASH;
 }
 
-/* Set what FTL_FLASH_GOOD says of all units of a read.  This is not inline, so
- * that the end of a host's read need not save registers. */
-static __attribute__((noinline)) void set_units_good(
-    struct ftl_request *request)
+/* An operation has ended that is no host's read, or not with good data.  This
+ * is not inline, so that the end of a host's read need not save registers. */
+static __attribute__((noinline)) void end_other(struct ftl *ftl,
+                                                struct ftl_request *request,
+                                                enum ftl_flash_status status,
+                                                uint8_t failed_planes)
 {
-    for (uint32_t i = 0; i < request->flash.num_units; i++) {
-        request->units[i].status = FTL_UNIT_GOOD;
-        request->units[i].steps = 0;
-        request->units[i].wrong_bits = 0;
+    if (status == FTL_FLASH_GOOD) {
+        for (uint32_t i = 0; i < request->flash.num_units; i++) {
+            request->units[i].status = FTL_UNIT_GOOD;
+            request->units[i].steps = 0;
+            request->units[i].wrong_bits = 0;
+        }
+        status = FTL_FLASH_OK;
     }
+    request->failed_planes = failed_planes;
+    ftl_request_end(&ftl->ops_floor, request, status);
 }
 
 void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
@@ -119,17 +126,12 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
 
     ASSERT(cookie < ftl->config.num_requests &&
            request->kind != FTL_REQUEST_FREE);
-    if (status == FTL_FLASH_GOOD) {
-        /* Most operations end here, so no table is needed for them. */
-        if (request->kind == FTL_REQUEST_READ && request->rescue == NULL) {
-            ftl_io_read_good(&ftl->io_floor, request);
-            return;
-        }
-        set_units_good(request);
-        status = FTL_FLASH_OK;
+    if (status == FTL_FLASH_GOOD && request->kind == FTL_REQUEST_READ &&
+        request->rescue == NULL) {
+        ftl_io_read_good(&ftl->io_floor, request);
+    } else {
+        end_other(ftl, request, status, failed_planes);
     }
-    request->failed_planes = failed_planes;
-    ftl_request_end(&ftl->ops_floor, request, status);
 }
 
 /* When the buffer is left alone, it is programmed. */

@@ -186,7 +186,11 @@ static void init_lists(struct ftl *ftl)
     ftl_list_init(&ftl->hold.held, ftl->ops.request_links);
     ftl_list_init(&ftl->parity.waiting, ftl->ops.request_links);
     for (uint16_t i = 0; i < ftl->config.num_requests; i++) {
-        ftl->ops.requests[i].kind = FTL_REQUEST_FREE;
+        struct ftl_request *request = &ftl->ops.requests[i];
+
+        request->kind = FTL_REQUEST_FREE;
+        request->flash.cookie = i;
+        request->flash.units = request->units;
         ftl_list_append(&ftl->ops.free_requests, i);
     }
     ftl_list_init(&ftl->io.free_ops, ftl->io.op_links);

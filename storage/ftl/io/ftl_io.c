@@ -281,10 +281,7 @@ static bool serves_writes(const struct ftl_io_floor *ftl)
            !holds_changes(ftl);
 }
 
-/* Submit an operation that is no short read.  This is not inline, so that a
- * short read need not save registers. */
-static __attribute__((noinline)) bool submit_op(struct ftl_io_floor *ftl,
-                                                const struct media_io *io)
+bool ftl_io_submit_any(struct ftl_io_floor *ftl, const struct media_io *io)
 {
     uint64_t sectors = (uint64_t)ftl->config.logical_units * FTL_UNIT_SECTORS;
     uint16_t index = ftl_stack_pop(&ftl->io.free_ops);
@@ -326,11 +323,6 @@ static __attribute__((noinline)) bool submit_op(struct ftl_io_floor *ftl,
             io->op == MEDIA_READ ? &ftl->io.reads : &ftl->io.changes, index);
     }
     return true;
-}
-
-bool ftl_io_submit(struct ftl_io_floor *ftl, const struct media_io *io)
-{
-    return ftl_short_read_start(ftl, io) || submit_op(ftl, io);
 }
 
 /* An operation is free: start the one that comes before all others. */

@@ -14,6 +14,12 @@ enum ftl_progress {
     FTL_PROGRESS_NO_SLOT, /* it waits until something is programmed */
 };
 
+/* ---- ftl_io.c */
+/** Submit an operation that is no short read, or one that has to wait.
+ * @return false when no operation is free */
+MUST_USE bool ftl_io_submit_any(struct ftl_io_floor *ftl,
+                                const struct media_io *io);
+
 /* ---- ftl_io_read.c */
 /** Whether all units of a read are good. */
 bool ftl_io_are_units_good(struct ftl_io_floor *ftl,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "storage/ftl/io/ftl_short_read.h"
 
+#include "storage/ftl/io/ftl_io_parts.h"
+#include "storage/ftl/io/io.h"
 #include "storage/ftl/base/ftl_phases.h"
 
 bool ftl_serves_reads(const struct ftl_io_floor *ftl)
@@ -53,7 +55,6 @@ static void fill_request(struct ftl_request *request, const struct media_io *io,
     request->flash.is_reused = false;
     request->flash.tag = ftl_tag(FTL_CAUSE_READ, io->number);
     request->flash.num_units = 1;
-    request->flash.units = request->units;
 }
 
 static void set_op(struct ftl_op *op, const struct media_io *io)
@@ -69,30 +70,39 @@ static void set_op(struct ftl_op *op, const struct media_io *io)
     op->io.owner = io->owner;
 }
 
-bool ftl_short_read_start(struct ftl_io_floor *ftl, const struct media_io *io)
+/*
+ * The place of the data of an operation, if it is a short read that can start
+ * now: its unit is on flash, and an operation and a request are free.
+ * Otherwise, FTL_NOWHERE, or another value that is no place.
+ */
+static uint32_t find_place(const struct ftl_io_floor *ftl,
+                           const struct media_io *io)
 {
     uint64_t number = io->first_lba / FTL_UNIT_SECTORS;
-    uint16_t op = ftl->io.free_ops.head;
-    struct ftl_request *request;
-    uint32_t place;
-    uint16_t index;
 
     if (!is_short_read(io) || ftl->has_marks ||
         number >= ftl->config.logical_units || !ftl_serves_reads(ftl) ||
-        op == FTL_LIST_END ||
+        ftl->io.free_ops.head == FTL_LIST_END ||
         ftl->ops.free_requests.count <= ftl->ops.kept_requests) {
-        return false;
+        return FTL_NOWHERE;
     }
-    place = ftl->map[number];
+    return ftl->map[number];
+}
+
+bool ftl_io_submit(struct ftl_io_floor *ftl, const struct media_io *io)
+{
+    uint32_t place = find_place(ftl, io);
+    struct ftl_request *request;
+    uint16_t index, op;
+
     if (!ftl_is_place(place)) {
-        return false;
+        return ftl_io_submit_any(ftl, io);
     }
     index = ftl_stack_pop(&ftl->ops.free_requests);
+    op = ftl_stack_pop(&ftl->io.free_ops);
     request = &ftl->ops.requests[index];
-    request->flash.cookie = index;
-    fill_request(request, io, op, (uint32_t)number);
+    fill_request(request, io, op, (uint32_t)(io->first_lba / FTL_UNIT_SECTORS));
     set_place(&ftl->layout, request, place);
-    (void)ftl_stack_pop(&ftl->io.free_ops);
     set_op(&ftl->io.ops[op], io);
     if (ftl->ops.unsent.count != 0 || ftl->dies.num_dead != 0 ||
         !ftl->config.flash.submit(ftl->config.flash.ctx, &request->flash)) {

@@ -2,7 +2,8 @@
 /*
  * Short reads: of data of one unit, into one piece, without metadata.  Most
  * operations of hosts are such reads.  So they set only the fields of the
- * operation and of its request that the end of a read needs.
+ * operation and of its request that the end of a read needs.  ftl_io_submit()
+ * is here, since it starts them.
  */
 #ifndef ESSD_FTL_SHORT_READ_H
 #define ESSD_FTL_SHORT_READ_H
@@ -11,14 +12,5 @@
 
 /** Whether a read may begin at once: no other read waits. */
 bool ftl_serves_reads(const struct ftl_io_floor *ftl);
-
-/**
- * Start a short read if its unit is on flash, and an operation and a request
- * are free.
- *
- * @return false when nothing was started: submit the operation in the usual way
- */
-MUST_USE bool ftl_short_read_start(struct ftl_io_floor *ftl,
-                                   const struct media_io *io);
 
 #endif
