@@ -73,6 +73,7 @@ enum init_result media_init(struct media *media,
     if (!alloc_rings(media, config)) {
         return INIT_NO_MEMORY;
     }
+    media->addr_offset = hal_dma_offset(media->queue.page);
     return cmd_queue_start(&media->queue) ? INIT_OK : INIT_REFUSED;
 }
 
@@ -100,7 +101,7 @@ static uint8_t *place_pieces(const struct media *media, size_t index,
         return slot + MEDIA_CMD_PIECE;
     }
     list = media->lists + index * media->max_pieces * MEDIA_PIECE_LEN;
-    dma_store64(slot, MEDIA_CMD_LIST, hal_dma_addr(list));
+    dma_store64(slot, MEDIA_CMD_LIST, (uintptr_t)list + media->addr_offset);
     *flags |= MEDIA_CMD_LIST_FLAG;
     return list;
 }
@@ -121,7 +122,7 @@ bool media_submit(struct media *media, const struct media_command *command)
         uint8_t *piece = pieces + i * MEDIA_PIECE_LEN;
 
         dma_store64(piece, MEDIA_PIECE_ADDR,
-                    hal_dma_addr(command->pieces[i].ptr));
+                    (uintptr_t)command->pieces[i].ptr + media->addr_offset);
         dma_store64(piece, MEDIA_PIECE_LENGTH, command->pieces[i].len_bytes);
     }
     dma_store32(slot, MEDIA_CMD_TAG, command->tag);

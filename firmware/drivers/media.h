@@ -51,6 +51,7 @@ struct media_command {
 struct media {
     uintptr_t regs;
     struct cmd_queue queue;
+    uintptr_t addr_offset; /* hal_dma_offset() */
     uint8_t *lists; /* a list of max_pieces for each command slot, or NULL */
     uint8_t index;  /* of the queue */
     uint8_t max_pieces;

@@ -118,7 +118,7 @@ bool nand_moves_init(struct nand_moves *moves, uintptr_t regs,
         .regs = regs,
         .list = list,
         .list_addr = hal_dma_addr(list),
-        .addr_offset = hal_dma_addr(list) - (uintptr_t)list,
+        .addr_offset = hal_dma_offset(list),
     };
     dma_store64(list, NAND_MOVE_STATUS, 0); /* This sets GUARD to 0, too. */
     return true;

@@ -218,6 +218,7 @@ enum init_result verbs_init(struct verbs *verbs,
     if (!memory_init(verbs, config)) {
         return INIT_NO_MEMORY;
     }
+    verbs->addr_offset = hal_dma_offset(verbs->page);
     for (uint32_t slot = 0; slot < RNIC_QP_SLOTS; slot++) {
         verbs->qps[slot].generation = generation;
         verbs->qps[slot].records = verbs->records + slot * RECORD_STRIDE;

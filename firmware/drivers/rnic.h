@@ -124,6 +124,9 @@ struct verbs {
     /* 64 bytes for each QP slot: SQ record at 0, RQ record at 4. */
     uint8_t *records;
 
+    /* The address for devices of any memory in DRAM minus its pointer. */
+    uintptr_t addr_offset;
+
     struct rnic_cq cq[2];
     struct rnic_ring_class sq_class[RNIC_SQ_CLASSES];
     struct rnic_ring_class rq_class[RNIC_RQ_CLASSES];

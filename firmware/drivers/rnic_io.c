@@ -15,12 +15,14 @@ static void mark_dirty(struct verbs *verbs, struct rnic_qp *qp, uint8_t what)
     qp->dirty |= (uint8_t)(what | DIRTY_LISTED);
 }
 
-static void write_sges(uint8_t *wqe, const struct verbs_send_wr *wr)
+static void write_sges(const struct verbs *verbs, uint8_t *wqe,
+                       const struct verbs_send_wr *wr)
 {
     for (unsigned int i = 0; i < wr->num_sge; i++) {
         uint8_t *sge = wqe + RNIC_SWQE_SGE + i * RNIC_SGE_LEN;
 
-        dram_store64(sge, RNIC_SGE_ADDR, hal_dma_addr(wr->sge[i].addr));
+        dram_store64(sge, RNIC_SGE_ADDR,
+                     (uintptr_t)wr->sge[i].addr + verbs->addr_offset);
         dram_store32(sge, RNIC_SGE_LENGTH, wr->sge[i].len_bytes);
         dram_store32(sge, RNIC_SGE_LKEY, wr->sge[i].lkey);
     }
@@ -90,7 +92,7 @@ bool verbs_post_send(struct verbs *verbs, uint32_t qpn,
     } else {
         dram_store8(wqe, RNIC_SWQE_SGES, wr->num_sge);
         dram_store8(wqe, RNIC_SWQE_INLINE_LEN, 0);
-        write_sges(wqe, wr);
+        write_sges(verbs, wqe, wr);
     }
     qp->sq_pi++;
     mark_dirty(verbs, qp, DIRTY_SQ);
@@ -116,7 +118,8 @@ bool verbs_post_recv(struct verbs *verbs, uint32_t qpn, uint64_t wr_id,
         return false;
     }
     dram_store64(wqe, RNIC_RWQE_WR_ID, wr_id);
-    dram_store64(wqe, RNIC_RWQE_ADDR, hal_dma_addr(sge->addr));
+    dram_store64(wqe, RNIC_RWQE_ADDR,
+                 (uintptr_t)sge->addr + verbs->addr_offset);
     dram_store32(wqe, RNIC_RWQE_LENGTH, sge->len_bytes);
     dram_store32(wqe, RNIC_RWQE_LKEY, sge->lkey);
     qp->rq_pi++;

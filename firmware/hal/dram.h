@@ -59,4 +59,15 @@ MUST_USE void *dram_reserve_end(struct dram *dram, size_t len_bytes,
 uint64_t hal_dma_addr(const void *ptr);
 void *hal_dma_ptr(uint64_t addr);
 
+/**
+ * What to add to any pointer into DRAM to get hal_dma_addr() of it, without a
+ * call for each.  Devices refuse what is not in DRAM.
+ *
+ * @param ptr  of any memory in DRAM
+ */
+static inline uintptr_t hal_dma_offset(const void *ptr)
+{
+    return hal_dma_addr(ptr) - (uintptr_t)ptr;
+}
+
 #endif

@@ -153,6 +153,19 @@ static void test_spi_receives_long_pieces_by_dma(void **state)
     fake_mmio_done();
 }
 
+static void test_one_offset_gives_the_dma_address_of_all_memory(void **state)
+{
+    static uint8_t memory[4096];
+    uintptr_t offset = hal_dma_offset(memory);
+
+    (void)state;
+    assert_int_not_equal(offset, 0);
+    for (size_t i = 0; i < sizeof(memory); i += 511) {
+        assert_int_equal((uintptr_t)&memory[i] + offset,
+                         hal_dma_addr(&memory[i]));
+    }
+}
+
 static void test_spi_receives_a_short_rest_without_dma(void **state)
 {
     struct spi spi = {.base = BASE, .dma_base = 2 * BASE};
