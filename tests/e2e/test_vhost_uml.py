@@ -9,18 +9,14 @@ from collections.abc import Iterator
 
 import pytest
 import test_lag as lag
+import vhost_links
 from conftest import SESSION
 from test_lag import wait
-from test_vhost_user import WRITE, aggregate, meanwhile, survive_faults, verify
 
 from essd.base.errors import EssdError
 from essd.instance import steps
-from essd.instance.config import UML, VHOST_USER
-from essd.instance.instance import Instance
+from essd.instance.config import UML
 from essd.instance.steps import Job
-from essd.setup import setup
-from essd.setup.setup import Wish
-from essd.testrun import pcap_check
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml, pytest.mark.long]
 
@@ -31,28 +27,12 @@ NAME = f"{SESSION}-vhost-uml"
 def job(host_kind: str) -> Iterator[Job]:
     if host_kind != UML:
         pytest.skip("user-mode Linux is not used")
-    instance = Instance(NAME)
-    instance.stop()
-    setup.forget(NAME)
-    try:
-        instance.start(setup.configure(Wish(name=NAME, size="256M", block=True, capture=True,
-                                            mtu=9000, host_kind=UML, link=VHOST_USER)))
-        instance.wait_ready("host")
-        job = Job.of(instance)
-        steps.wait_target(job)
-        steps.connect(job, options="--reconnect-delay=1")
+    with vhost_links.connected(NAME, UML) as job:
         yield job
-    finally:
-        instance.stop()
-        setup.forget(NAME)
 
 
 def test_frames_pass_no_socket_and_are_recorded(job: Job) -> None:
-    verify(job, WRITE)
-    pcap = job.instance.folder / "link0.pcap"
-    sizes = pcap_check._tshark(pcap, "-Y", "infiniband", "-T", "fields", "-e", "frame.len")
-    assert len(sizes) > 1000
-    assert max(map(int, sizes)) > 4096      # path MTU 4096, in frames of up to 9000 bytes
+    vhost_links.check_record(job)
     log = (job.instance.folder / "host/process.log").read_text()
     assert "virtio_uml.device=../port0.sock" in log and "stream," not in log
     assert job.quiet("ethtool -i eth0").startswith("driver: virtio_net")
@@ -60,12 +40,7 @@ def test_frames_pass_no_socket_and_are_recorded(job: Job) -> None:
 
 
 def test_io_survives_stop_and_continue_of_both_machines(job: Job) -> None:
-    def stop() -> None:
-        for part in ("drive", "host"):
-            job.instance.ask("qmp", part=part, execute="stop", arguments={})
-            time.sleep(0.5)
-            job.instance.ask("qmp", part=part, execute="cont", arguments={})
-    meanwhile(job, stop)
+    vhost_links.stop_and_continue(job)
 
 
 def test_io_survives_a_pulled_cable(job: Job) -> None:
@@ -79,31 +54,24 @@ def test_io_survives_a_card_without_a_carrier(job: Job) -> None:
         time.sleep(1)
         lag.card_on(job, 0)
         wait(lambda: steps.carrier(job, 0), "the card gets no carrier")
-    meanwhile(job, down_and_up)
+    vhost_links.meanwhile(job, down_and_up)
 
 
 def test_io_survives_power_cuts_and_new_connections(job: Job) -> None:
     def cut() -> None:
         for _ in range(2):
-            job.instance.ask("power-cut", part="drive")
-            wait(lambda: not steps.carrier(job, 0), "the host's card keeps its carrier")
-            job.instance.ask("power-on", part="drive")
-            wait(lambda: steps.carrier(job, 0) and steps.carrier(job, 1),
-                 "a card has no carrier")
-    meanwhile(job, cut)
-    verify(job, WRITE)
+            vhost_links.cut_power(job)
+            vhost_links.wait_carriers(job)
+    vhost_links.meanwhile(job, cut)
+    vhost_links.verify(job, vhost_links.WRITE)
 
 
 def test_io_survives_a_bad_cable(job: Job) -> None:
-    survive_faults(job)
+    vhost_links.survive_faults(job)
 
 
 def test_drive_is_saved_and_loaded_under_io(job: Job) -> None:
-    def save_and_load() -> None:
-        job.instance.ask("save")
-        job.instance.ask("load")
-    meanwhile(job, save_and_load)
-    verify(job, WRITE)
+    vhost_links.save_and_load(job)
 
 
 def test_snapshots_are_refused_in_one_line(job: Job) -> None:
@@ -112,4 +80,4 @@ def test_snapshots_are_refused_in_one_line(job: Job) -> None:
 
 
 def test_ports_are_aggregated(host_kind: str) -> None:
-    aggregate(f"{NAME}-lag", host_kind)
+    vhost_links.aggregate(f"{NAME}-lag", host_kind)
