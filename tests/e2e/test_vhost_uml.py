@@ -15,12 +15,13 @@ from test_lag import wait
 
 from essd.base.errors import EssdError
 from essd.instance import steps
-from essd.instance.config import UML
+from essd.instance.config import UML, console_log
 from essd.instance.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.uml, pytest.mark.long]
 
 NAME = f"{SESSION}-vhost-uml"
+REFUSING_S = 15.0
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +64,19 @@ def test_io_survives_power_cuts_and_new_connections(job: Job) -> None:
             vhost_links.cut_power(job)
             vhost_links.wait_carriers(job)
     vhost_links.meanwhile(job, cut)
+    vhost_links.verify(job, vhost_links.WRITE)
+
+
+def test_a_back_end_that_ends_all_connections_is_asked_rarely(job: Job) -> None:
+    cable = job.instance.config.link(0).socket(job.instance.folder)
+    console = console_log(job.instance.folder, "host")
+    counts: list[int] = []
+    vhost_links.cut_power(job, lambda: counts.append(
+        vhost_links.refuse_connections(cable, REFUSING_S)))
+    # After 0.2, 0.4, 0.8, 1.6, 3.2 s, and then every 5 s.
+    assert 3 <= counts[0] <= 10
+    assert console.read_text().count("the back-end ends all connections soon") == 1
+    vhost_links.wait_carriers(job)
     vhost_links.verify(job, vhost_links.WRITE)
 
 

@@ -4,10 +4,14 @@
 test_vhost_user.py has a stock host in QEMU, test_vhost_uml.py user-mode Linux.
 """
 
+import os
+import socket
+import struct
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import test_lag as lag
 from test_lag import wait
@@ -28,6 +32,9 @@ FAULTS = {"lost": "wire direction=in when every=300 do drop",
 WRITE = "--rw=randwrite --bsrange=4k-128k --iodepth=16 --size=16m"
 # About 10 s of I/O at a low rate, during which something happens.
 LONG = "--rw=randwrite --bs=4k --iodepth=8 --size=12m --rate_iops=300"
+# vhost-user: the header of a message, one request, the flags of a reply, a feature.
+HEADER, GET_FEATURES, REPLY, VERSION_1 = 12, 1, 5, 1 << 32
+QUIET_S = 0.05          # a front-end that is silent for so long has said all
 
 
 @contextmanager
@@ -90,15 +97,41 @@ def save_and_load(job: Job) -> None:
     verify(job, WRITE)
 
 
-def cut_power(job: Job) -> None:
+def cut_power(job: Job, while_off: Callable[[], object] = lambda: None) -> None:
     """The drive is switched off, and on: its front-ends connect again."""
     job.instance.ask("power-cut", part="drive")
     wait(lambda: not steps.carrier(job, 0), "the host's card keeps its carrier")
+    while_off()
     job.instance.ask("power-on", part="drive")
 
 
 def wait_carriers(job: Job) -> None:
     wait(lambda: steps.carrier(job, 0) and steps.carrier(job, 1), "a card has no carrier")
+
+
+def refuse_connections(path: Path, seconds: float) -> int:
+    """Be a back-end that ends each connection when the front-end has said all, as one does that
+    cannot map the front-end's memory.  Return how many connections there were."""
+    count = 0
+    end = time.monotonic() + seconds
+    path.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_DIRECTORY)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"/proc/self/fd/{folder}/{path.name}")    # a path may be too long
+        os.close(folder)
+        listener.listen()
+        while (left := end - time.monotonic()) > 0:
+            listener.settimeout(left)
+            with suppress(OSError), listener.accept()[0] as connection:
+                count += 1
+                connection.settimeout(QUIET_S)
+                while len(head := connection.recv(HEADER)) == HEADER:
+                    request, _, size = struct.unpack("<III", head)
+                    connection.recv(size)
+                    if request == GET_FEATURES:
+                        connection.sendall(struct.pack("<IIIQ", request, REPLY, 8, VERSION_1))
+    path.unlink()
+    return count
 
 
 def survive_faults(job: Job) -> None:
