@@ -104,20 +104,30 @@ uint16_t sanitize_check(struct nvmf_target *target, struct nvmf_request *req)
     return NVME_SC_SUCCESS;
 }
 
-static bool is_any_formatting(const struct nvmf_target *target)
+/*
+ * Whether a restricted operation (AUSE 0) has failed.  Then nobody may read
+ * what was to be erased, and only another restricted operation ends this.
+ */
+static bool is_condemned(const struct nvmf_sanitize_now *now)
+{
+    return now->is_blocking && !now->job.allows_exit;
+}
+
+/* Whether a Format keeps the operation from starting.
+ * @param also_failed  one that has failed does, too */
+static bool is_any_formatting(const struct nvmf_target *target,
+                              bool also_failed)
 {
     for (uint32_t i = 0; i < NVMF_MAX_NAMESPACES; i++) {
-        if (target->ns[i].state == NS_FORMATTING) {
+        if (target->ns[i].state == NS_FORMATTING &&
+            (also_failed || !target->ns[i].volume.has_failed)) {
             return true;
         }
     }
     return false;
 }
 
-/*
- * Check what the drive is doing.  After a restricted operation (AUSE 0) has
- * failed, only another restricted operation is possible.
- */
+/* Check what the drive is doing. */
 static uint16_t check_state(struct nvmf_target *target,
                             const struct nvmf_sanitize *job)
 {
@@ -127,25 +137,50 @@ static uint16_t check_state(struct nvmf_target *target,
         now.outcome == NVMF_SANITIZE_IN_PROGRESS) {
         return NVME_SC_SANITIZE_IN_PROGRESS; /* the host may try again */
     }
-    if (now.is_blocking && !now.job.allows_exit &&
+    if (is_condemned(&now) &&
         (job->action == NVMF_SANITIZE_EXIT_FAILURE || job->allows_exit)) {
         return refuse_status(NVME_SC_SANITIZE_FAILED);
     }
     return NVME_SC_SUCCESS;
 }
 
-/* Check all namespaces, also those that are not attached. */
+/* Whether a reservation forbids the command, on any namespace.
+ * @param also_closed  one of which nothing is known but that it is lost, too */
+static bool is_reserved(struct nvmf_target *target,
+                        const struct nvmf_request *req, bool also_closed)
+{
+    for (uint32_t nsid = 1; nsid <= NVMF_RESERVATION_NAMESPACES; nsid++) {
+        if (reservation_conflicts(target, request_ctrl(target, req), nsid,
+                                  true) &&
+            (also_closed ||
+             !reservation_is_closed(&target->reservation[nsid - 1]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Check all namespaces, also those that are not attached.  After a restricted
+ * operation has failed, only this command is left: no host can attach or
+ * format a namespace, end its protection or register.  So nothing counts then
+ * that only a lost record or a failed Format can have left, and which hosts
+ * could not end.  What they protect was to be erased before.
+ */
 static uint16_t check_namespaces(struct nvmf_target *target,
                                  struct nvmf_request *req)
 {
-    if (reservation_conflicts_any(target, request_ctrl(target, req), true)) {
+    struct nvmf_sanitize_now now = sanitize_now(target);
+    bool counts = !is_condemned(&now);
+
+    if (is_reserved(target, req, counts)) {
         return reservation_refuse(req);
     }
-    if (ns_is_any_protected(target, NULL)) {
+    if (counts && ns_is_any_protected(target, NULL)) {
         return refuse_status(NVME_SC_NS_WRITE_PROTECTED);
     }
-    return is_any_formatting(target) ? NVME_SC_FORMAT_IN_PROGRESS
-                                     : NVME_SC_SUCCESS;
+    return is_any_formatting(target, counts) ? NVME_SC_FORMAT_IN_PROGRESS
+                                             : NVME_SC_SUCCESS;
 }
 
 static uint16_t exit_failure(struct nvmf_target *target)

@@ -45,6 +45,11 @@ bool reservation_is_holder(const struct reservation *res, uint16_t index)
            (is_of_all(res->rtype) || index == res->holder);
 }
 
+bool reservation_is_closed(const struct reservation *res)
+{
+    return res->rtype != RTYPE_NONE && res->count == 0;
+}
+
 bool reservation_forbids(const struct reservation *res, const uint8_t *hostid,
                          bool is_write)
 {

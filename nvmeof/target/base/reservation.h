@@ -77,6 +77,10 @@ int reservation_find(const struct reservation *res, const uint8_t *hostid);
 /** Whether the registrant at `index` holds the reservation. */
 bool reservation_is_holder(const struct reservation *res, uint16_t index);
 
+/** Whether the record of a namespace's reservation is lost, and no host has
+ * registered since.  Then nobody reads or writes the namespace. */
+bool reservation_is_closed(const struct reservation *res);
+
 /** Whether the reservation forbids a host to write (is_write) or to read. */
 bool reservation_forbids(const struct reservation *res, const uint8_t *hostid,
                          bool is_write);

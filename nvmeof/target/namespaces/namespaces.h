@@ -83,6 +83,8 @@ uint16_t ns_check_source(struct nvmf_target *target, struct nvmf_request *req,
 
 uint16_t ns_check_state(struct nvmf_target *target, struct nvmf_request *req,
                         uint32_t nsid);
+uint16_t ns_check_own_state(struct nvmf_target *target,
+                            struct nvmf_request *req);
 void ns_tell_changed(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                      uint32_t nsid);
 

@@ -58,6 +58,24 @@ uint16_t ns_check_state(struct nvmf_target *target, struct nvmf_request *req,
                : NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
 }
 
+/*
+ * The same for the namespace of a command.  Commands of reservations use no
+ * blocks, so they are executed after a Format has failed: a host that has not
+ * registered could otherwise neither register nor format it again.
+ */
+uint16_t ns_check_own_state(struct nvmf_target *target,
+                            struct nvmf_request *req)
+{
+    uint16_t status = ns_check_state(target, req, req->sqe.nsid);
+
+    return status == NVME_SC_FORMAT_IN_PROGRESS &&
+                   target->ns[req->sqe.nsid - 1].volume.has_failed &&
+                   target->qpair[req->qpair].qid != 0 &&
+                   reservation_is_command(req->sqe.opcode)
+               ? NVME_SC_SUCCESS
+               : status;
+}
+
 /* The row for a namespace whose blocks have metadata. */
 static const struct nvmf_command *metadata_row(const struct nvmf_target *target,
                                                const struct nvmf_request *req)
@@ -84,7 +102,7 @@ uint16_t ns_check_closely(struct nvmf_target *target, struct nvmf_request *req)
     if (!ns_is_active(request_ctrl(target, req), nsid)) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
     }
-    status = ns_check_state(target, req, nsid);
+    status = ns_check_own_state(target, req);
     if (status != NVME_SC_SUCCESS) {
         return status;
     }

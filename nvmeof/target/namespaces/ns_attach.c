@@ -149,6 +149,22 @@ void ns_awaited_ended(struct nvmf_target *target, const struct nvmf_ns *ns)
     }
 }
 
+/*
+ * Whether a reservation forbids the change.  A namespace whose reservations are
+ * lost may be attached: nobody reads or writes it before a host registers, and
+ * if the table of namespaces is lost, too, it is attached to no host that
+ * could.
+ */
+static bool is_reserved(struct nvmf_target *target,
+                        const struct nvmf_request *req, bool attach)
+{
+    uint32_t nsid = req->sqe.nsid;
+
+    return reservation_conflicts(target, request_ctrl(target, req), nsid,
+                                 true) &&
+           !(attach && reservation_is_closed(&target->reservation[nsid - 1]));
+}
+
 uint16_t ns_attachment_execute(struct nvmf_target *target,
                                struct nvmf_request *req)
 {
@@ -162,9 +178,7 @@ uint16_t ns_attachment_execute(struct nvmf_target *target,
         return status;
     }
     status = ns_check_allocated(target, req); /* it may have been deleted */
-    if (status == NVME_SC_SUCCESS &&
-        reservation_conflicts(target, request_ctrl(target, req), req->sqe.nsid,
-                              true)) {
+    if (status == NVME_SC_SUCCESS && is_reserved(target, req, attach)) {
         status = reservation_refuse(req);
     }
     if (status == NVME_SC_SUCCESS) {

@@ -27,7 +27,8 @@ void ns_update_attachments(struct nvmf_target *target, uint32_t nsid,
 /* ns_drain.c */
 
 /* Whether a namespace can be deleted or formatted.  After a Format that has
- * failed, it takes only these two commands and the end of a protection. */
+ * failed, it takes only these two commands, the end of a protection and the
+ * commands of reservations. */
 bool ns_is_changeable(const struct nvmf_ns *ns);
 bool ns_is_any_unchangeable(struct nvmf_target *target,
                             const struct nvmf_ctrl *active_on);

@@ -225,7 +225,7 @@ static uint16_t change_state(struct nvmf_target *target,
                              bool *is_released)
 {
     uint32_t nsid = req->ns->config.nsid;
-    uint16_t status = ns_check_state(target, req, nsid);
+    uint16_t status = ns_check_own_state(target, req);
 
     if (status == NVME_SC_SUCCESS &&
         !ns_is_active(request_ctrl(target, req), nsid)) {

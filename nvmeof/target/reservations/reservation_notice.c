@@ -171,13 +171,6 @@ uint32_t reservation_persistence_get(const struct nvmf_target *target,
     return target->reservation[req->sqe.nsid - 1].ptpl;
 }
 
-/* The record of this namespace is lost, and no host has registered since: if it
- * were no longer kept, the next start would let all hosts in. */
-static bool is_closed(const struct reservation *res)
-{
-    return res->rtype != RTYPE_NONE && res->count == 0;
-}
-
 uint16_t reservation_persistence_set(struct nvmf_target *target,
                                      struct nvmf_request *req)
 {
@@ -186,9 +179,11 @@ uint16_t reservation_persistence_set(struct nvmf_target *target,
     if (ptpl && target->config.reservations.save == NULL) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11, 0);
     }
+    /* If a closed namespace were no longer kept, the next start would let all
+     * hosts in. */
     for (uint32_t nsid = 1; nsid <= NVMF_RESERVATION_NAMESPACES; nsid++) {
         if (!ptpl && is_concerned(target, req, nsid) &&
-            is_closed(&target->reservation[nsid - 1])) {
+            reservation_is_closed(&target->reservation[nsid - 1])) {
             return reservation_refuse(req);
         }
     }
