@@ -217,8 +217,7 @@ static void end_sanitize(void)
 
 static uint16_t run_attach(bool attach)
 {
-    struct nvme_sqe sqe =
-        fake_admin(ADMIN_NS_ATTACHMENT, 1, attach ? 0 : 1, 0);
+    struct nvme_sqe sqe = fake_admin(ADMIN_NS_ATTACHMENT, 1, attach ? 0 : 1, 0);
     uint8_t data[4096] = {0};
 
     put_le16(data, 1);
@@ -456,8 +455,7 @@ static void test_a_reservation_holds_a_restricted_sanitize_up(void **state)
     assert_int_equal(drive.sanitized, 0);
 }
 
-static void test_a_format_that_runs_holds_a_restricted_sanitize_up(
-    void **state)
+static void test_a_format_that_runs_holds_a_restricted_sanitize_up(void **state)
 {
     (void)state;
     drive.is_erasing = true;
@@ -470,8 +468,7 @@ static void test_a_format_that_runs_holds_a_restricted_sanitize_up(
 /* ---- A Sanitize whose record is lost. */
 
 /* Hosts can leave this failure, so that what is protected stays. */
-static void test_a_lost_sanitize_is_left_before_anything_is_erased(
-    void **state)
+static void test_a_lost_sanitize_is_left_before_anything_is_erased(void **state)
 {
     (void)state;
     lose_table();
