@@ -86,7 +86,7 @@ static void check_slot_record(struct board *board)
     enum area_result result =
         slot_record_read(&board->flash, &record, &sequence);
 
-    if (result == AREA_OLDER || result == AREA_DAMAGED || record.was_lost) {
+    if (area_is_lost(result) || record.was_lost) {
         note_loss(board, FLASH_SLOT_RECORD_ADDR);
     }
 }

@@ -143,7 +143,7 @@ void boot_slots_read(struct boot_slots *slots, const struct boot_config *config)
         read_header(slots, number);
     }
     result = slot_record_read(config->flash, &slots->state, &slots->sequence);
-    slots->has_lost = result == AREA_OLDER || result == AREA_DAMAGED;
+    slots->has_lost = area_is_lost(result);
     if (slots->has_lost) {
         replace_record(slots);
     }

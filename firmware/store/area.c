@@ -182,6 +182,12 @@ static bool read_body(const struct flash *flash, const struct header *header,
     return crc32_update(0, buf, header->len) == header->body_crc;
 }
 
+/* Whether a header was written, and cannot be read. */
+static bool is_damaged(const struct header *header)
+{
+    return header->was_written && header->sequence == 0;
+}
+
 /* Whether a copy was written after the one with this sequence, into both rings,
  * and both have lost its header.  An unfinished write leaves one of them as it
  * was, unless older firmware has made it, which had one ring only. */
@@ -216,7 +222,7 @@ static uint32_t skip_lost(const struct flash *flash, const struct area *area,
         for (uint32_t ring = 0; ring < area_rings(area); ring++) {
             struct header next = read_header(flash, area, ring, sequence + 1);
 
-            is_lost |= next.was_written && next.sequence == 0;
+            is_lost |= is_damaged(&next);
         }
         if (!is_lost) {
             break;
@@ -267,7 +273,7 @@ enum area_result area_read(const struct flash *flash, const struct area *area,
     enum area_result result =
         read_newest(flash, area, buf, size, len, sequence);
 
-    if (result == AREA_OLDER || result == AREA_DAMAGED) {
+    if (area_is_lost(result)) {
         *sequence = skip_lost(flash, area, *sequence);
     }
     return result;
@@ -338,9 +344,8 @@ void area_take_back(const struct flash *flash, const struct area *area,
 {
     for (uint32_t ring = 0; ring < area_rings(area); ring++) {
         struct header header = read_header(flash, area, ring, sequence);
-        bool is_damaged = header.was_written && header.sequence == 0;
 
-        if ((header.sequence == sequence || is_damaged) &&
+        if ((header.sequence == sequence || is_damaged(&header)) &&
             !flash_erase_sector(flash, header.addr)) {
             return; /* The next start finds the new record. */
         }
@@ -415,24 +420,41 @@ static void forget_loss(const struct flash *flash, const struct area *area,
         struct header header =
             read_header(flash, area, i % RINGS_MAX, 1 + i / RINGS_MAX);
 
-        if (!header.was_written || header.sequence != 0) {
+        if (!is_damaged(&header)) {
             continue;
         }
         is_whole = is_whole || area_holds(flash, area, sequence, buf, len);
         if (!is_whole || !flash_erase_sector(flash, header.addr)) {
-            return; /* The next write does it. */
+            return; /* The next start does it, or the ring that comes round. */
         }
     }
+}
+
+/*
+ * Whether headers may show a loss when a record is written after this sequence:
+ * the record before it is not there, or the place after it, to which the ring
+ * has come round, shows one.  So few headers are read at each write.
+ */
+static bool may_show_loss(const struct flash *flash, const struct area *area,
+                          uint32_t sequence)
+{
+    struct header after = read_header(flash, area, 0, sequence + 2);
+
+    return sequence == 0 || is_damaged(&after) ||
+           (read_header(flash, area, 0, sequence).sequence != sequence &&
+            read_header(flash, area, 1, sequence).sequence != sequence);
 }
 
 static bool write_record(const struct flash *flash, const struct area *area,
                          uint32_t *sequence, const uint8_t *buf, size_t len,
                          bool is_erased)
 {
+    uint32_t last = *sequence;
+
     if (!write_rings(flash, area, sequence, buf, len, is_erased)) {
         return false;
     }
-    if (area->mirror_addr != 0) {
+    if (area->mirror_addr != 0 && may_show_loss(flash, area, last)) {
         forget_loss(flash, area, *sequence, buf, len);
     }
     return true;
@@ -467,6 +489,8 @@ enum area_repair area_repair(const struct flash *flash, const struct area *area,
                        (header.sequence == *sequence || header.sequence == 0);
     }
     if (is_held[0] && is_held[1]) {
+        /* The power may have failed while the loss before it was forgotten. */
+        forget_loss(flash, area, *sequence, buf, len);
         return AREA_REPAIR_NONE;
     }
     /* The next places: so the copy that is left stays until both are there. */

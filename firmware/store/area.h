@@ -34,6 +34,12 @@ enum area_result {
     AREA_DAMAGED, /* copies were written, and none of them is intact */
 };
 
+/** Whether the newest record is lost, and what it said is not known. */
+static inline bool area_is_lost(enum area_result result)
+{
+    return result == AREA_OLDER || result == AREA_DAMAGED;
+}
+
 /**
  * Read the newest intact copy.
  *
@@ -55,8 +61,9 @@ enum area_repair {
 };
 
 /**
- * Make both rings hold the record.  Call this once, after area_read() has
- * returned AREA_OK with these bytes and this sequence.
+ * Make both rings hold the record, and nothing show an earlier loss.  Call this
+ * once, after area_read() has returned AREA_OK with these bytes and this
+ * sequence.
  */
 enum area_repair area_repair(const struct flash *flash, const struct area *area,
                              uint32_t *sequence, const uint8_t *buf,

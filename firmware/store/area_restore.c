@@ -18,7 +18,7 @@ bool area_restore(const struct flash *flash, struct log *log,
     enum area_repair repair;
 
     if (found->state != AREA_OK) {
-        return found->state == AREA_OLDER || found->state == AREA_DAMAGED;
+        return area_is_lost(found->state);
     }
     repair = area_repair(flash, area, sequence, found->record, found->len);
     if (repair != AREA_REPAIR_NONE) {

@@ -242,7 +242,7 @@ static void read_record(struct update_slots *slots)
     enum area_result result =
         slot_record_read(config->flash, &slots->record, &slots->sequence);
 
-    if (result == AREA_DAMAGED || result == AREA_OLDER) {
+    if (area_is_lost(result)) {
         replace_record(slots);
     }
     repair_record(slots);

@@ -22,7 +22,8 @@ static const struct area mirrored = {"TESTAREA", ADDR, COPIES, COPY_BYTES,
                                      MIRROR};
 static const struct area *used; /* by write_body() and read_number() */
 static struct flash flash;
-static size_t bytes_left;     /* bytes written until the power fails */
+static size_t bytes_left; /* bytes written until the power fails */
+static unsigned int reads;
 static unsigned int fails_at; /* number of the operation that fails; 0: none */
 static uint8_t data[PART_BYTES], before[PART_BYTES];
 static uint8_t body[LEN], back[LEN];
@@ -33,6 +34,7 @@ void flash_read(const struct flash *which, uint32_t addr, void *buf,
     assert_ptr_equal(which, &flash);
     assert_true(addr >= ADDR && addr + len_bytes <= PART_BYTES);
     memcpy(buf, data + addr, len_bytes);
+    reads++;
 }
 
 static bool spend_byte(void)
@@ -541,6 +543,85 @@ static void test_forgetting_a_loss_may_be_cut(void **state)
         for (uint32_t n = 7; n <= 7 + 2 * COPIES; n++) {
             expect_next_record(n, AREA_OK);
         }
+    }
+}
+
+static bool shows_loss(void)
+{
+    return data[ADDR + COPY_BYTES + AREA_HEADER_LEN - 1] != 0xff ||
+           data[MIRROR + COPY_BYTES + AREA_HEADER_LEN - 1] != 0xff;
+}
+
+/* Play a loss of record 5.  @return the sequence for the next write */
+static uint32_t lose_five(void)
+{
+    uint32_t found, number;
+
+    write_five();
+    data[ADDR + COPY_BYTES] ^= 1;
+    data[MIRROR + COPY_BYTES] ^= 1;
+    assert_int_equal(read_number(&number, &found), AREA_OLDER);
+    return found;
+}
+
+static void test_the_next_record_forgets_a_loss(void **state)
+{
+    uint32_t sequence;
+
+    (void)state;
+    used = &mirrored;
+    sequence = lose_five();
+    assert_true(shows_loss());
+    assert_true(write_body(6, &sequence));
+    assert_false(shows_loss());
+}
+
+/* The flash refuses the erasures after record 6, so both headers stay. */
+static void test_a_start_forgets_a_loss_that_a_write_has_left(void **state)
+{
+    uint32_t sequence, number;
+
+    (void)state;
+    used = &mirrored;
+    sequence = lose_five();
+    bytes_left = 2 * (FLASH_SECTOR_BYTES + AREA_HEADER_LEN + 100);
+    assert_true(write_body(6, &sequence));
+    bytes_left = NEVER;
+    assert_true(shows_loss());
+    assert_int_equal(read_number(&number, &sequence), AREA_OK);
+    assert_int_equal(repair_area(6, &sequence), AREA_REPAIR_NONE);
+    assert_false(shows_loss());
+}
+
+/* The same without a start, until the ring comes round. */
+static void test_a_ring_that_comes_round_forgets_a_loss(void **state)
+{
+    uint32_t sequence, number;
+
+    (void)state;
+    used = &mirrored;
+    sequence = lose_five();
+    bytes_left = 2 * (FLASH_SECTOR_BYTES + AREA_HEADER_LEN + 100);
+    assert_true(write_body(6, &sequence));
+    bytes_left = NEVER;
+    for (uint32_t n = 7; n <= 7 + COPIES; n++) {
+        assert_true(write_body(n, &sequence));
+        assert_int_equal(read_number(&number, &sequence), AREA_OK);
+        assert_int_equal(number, n);
+    }
+}
+
+/* An area has up to 64 places, whose headers take long to read. */
+static void test_a_write_reads_few_headers(void **state)
+{
+    uint32_t sequence = 0;
+
+    (void)state;
+    used = &mirrored;
+    for (uint32_t n = 1; n <= 2 * COPIES; n++) {
+        reads = 0;
+        assert_true(write_body(n, &sequence));
+        assert_true(n == 1 || reads <= 2);
     }
 }
 
