@@ -855,13 +855,29 @@ static void mount_until(struct bed *bed, enum ftl_mount_phase phase)
     }
 }
 
+/* Let the die of a place die at the next read of the place's row.  A death at
+ * an earlier read would end this pass of a mount before it reads the row. */
+static void inject_death_at(struct bed *bed, uint32_t place)
+{
+    const struct ftl_layout *layout = &bed->ftl->layout;
+    uint32_t row = ftl_place_row(layout, place);
+    struct nand_injection death = fault_once(NAND_OP_READ, NAND_EFFECT_DIE, 0);
+
+    death.die = (int32_t)(row % layout->geometry.dies);
+    death.block = (int32_t)ftl_place_superblock(layout, place);
+    death.wordline =
+        (int32_t)(row % layout->superblock_rows / layout->geometry.dies);
+    inject_fault(bed, &death);
+}
+
 /*
  * The newest version of a unit is in a complete stripe, in a row that may be
  * torn.  From a phase of the mount on, one unit of the stripe cannot be read,
  * and in the same or a later phase a die dies.  One of the two is the newest
  * version, and the other one is needed to rebuild it.  So this pass cannot
  * rebuild it, but it can be read in the next one.
- * @param is_of_die  the newest version is on the die that dies
+ * @param is_of_die  the newest version is on the die that dies, at the read of
+ *                   this version
  */
 static void check_unit_beside_death(enum ftl_mount_phase unreadable,
                                     enum ftl_mount_phase death, bool is_of_die)
@@ -892,11 +908,16 @@ static void check_unit_beside_death(enum ftl_mount_phase unreadable,
     mount_until(cut, unreadable);
     inject_fault(cut, &fault);
     mount_until(cut, death);
-    inject_death(cut, NAND_OP_READ, is_of_die ? die : other, 0);
+    if (is_of_die) {
+        inject_death_at(cut, place);
+    } else {
+        inject_death(cut, NAND_OP_READ, other, 0);
+    }
     while (cut->ftl->mount.phase == death) {
         assert_true(bed_step(cut));
     }
     assert_int_equal(ftl_dead_dies(cut->ftl), 1);
+    assert_int_equal(ftl_counters(cut->ftl)->read_errors != 0, is_of_die);
     nand_array_clear_injections(cut->array);
     while (ftl_state(cut->ftl) == FTL_MOUNTING) {
         assert_true(bed_step(cut));
