@@ -111,6 +111,94 @@ static void test_a_failed_plane_and_another_die_are_a_read_error(void **state)
     assert_in_range(lost, 3, 6);
 }
 
+/* ---- Two units of the same number beside an unreadable one. */
+
+enum { FIRST = 0, OTHERS = PLANES, FURTHER = 2 * PLANES, NUMBERS = 8 * PLANES };
+
+static uint32_t die_of(const struct bed *bed, uint32_t unit)
+{
+    return ftl_place_row(&bed->ftl->layout, bed->ftl->map[unit]) % DIES;
+}
+
+/* A row of its own. */
+static void write_row(struct bed *bed, uint32_t first)
+{
+    write_units(bed, first, PLANES);
+    bed_flush(bed);
+    bed_settle(bed);
+}
+
+/* Let a die die, and a read of a unit that it has find this out. */
+static void find_death(struct bed *bed, uint32_t die)
+{
+    struct bed_io *io;
+    uint32_t unit = FURTHER;
+
+    while (unit < NUMBERS && die_of(bed, unit) != die) {
+        unit++;
+    }
+    assert_int_not_equal(unit, NUMBERS);
+    inject_death(bed, NAND_OP_READ, die, 0);
+    io = bed_submit_read(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
+    if (bed_wait(bed, io) == MEDIA_OK) {
+        bed_check_read(bed, io);
+    }
+    assert_true(bed->ftl->dies.is_dead[die]);
+}
+
+/*
+ * Two versions of each unit are in the same plane of two dies of a stripe.  One
+ * of the dies dies, and then the other one, or its planes fail.  The rest of
+ * the stripe cannot be read either: its sum without the two versions has the
+ * right number, but the contents of all three.
+ * @param is_plane  the planes of the other die fail
+ */
+static void check_same_number(bool is_plane)
+{
+    struct nand_injection fault =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
+    struct bed *bed = bed_new_seeded(&small, 3);
+    uint32_t older, newer, row, stripe;
+
+    write_row(bed, FIRST);
+    older = die_of(bed, FIRST);
+    stripe = ftl_place_row(&bed->ftl->layout, bed->ftl->map[FIRST]) / DIES;
+    write_row(bed, FIRST);
+    newer = die_of(bed, FIRST);
+    write_row(bed, OTHERS);
+    row = ftl_place_row(&bed->ftl->layout, bed->ftl->map[OTHERS]);
+    assert_int_equal(row / DIES, stripe);
+    write_units(bed, FURTHER, NUMBERS - FURTHER); /* two stripes */
+    bed_flush(bed);
+    bed_settle(bed);
+    assert_int_equal(ftl_counters(bed->ftl)->parity_units, 3 * PLANES);
+
+    fault.die = (int32_t)die_of(bed, OTHERS);
+    fault.block =
+        (int32_t)ftl_place_superblock(&bed->ftl->layout, bed->ftl->map[OTHERS]);
+    fault.wordline = (int32_t)(stripe % WORDLINES);
+    inject_fault(bed, &fault);
+    bed->may_lose = true;
+    find_death(bed, older);
+    if (is_plane) {
+        ftl_health_note_failure(&bed->ftl->space_floor, (uint32_t)fault.block,
+                                newer, BIT(PLANES) - 1);
+    } else {
+        find_death(bed, newer);
+    }
+    /* The newer versions are lost with their die, if they were not moved
+     * before. */
+    assert_in_range(count_lost(bed, FURTHER), PLANES, 2 * PLANES);
+    bed_free(bed);
+}
+
+static void test_units_of_the_same_number_do_not_rebuild_a_third(void **state)
+{
+    (void)state;
+    check_same_number(false);
+    check_same_number(true);
+}
+
 /* ---- Two unreadable units of a stripe that no checkpoint names. */
 
 /* Start after a power cut, while a plane of two dies cannot be read. */
