@@ -431,6 +431,48 @@ static void latency_buckets(struct conf *conf)
     stop_monitor(nvme);
 }
 
+/*
+ * Threshold n stands for n + 1 steps of 5 ms.  Thresholds B to D are steps that
+ * follow one another, around what a Write took before.  So a drive that begins
+ * them too early or too late counts the next Write in another bucket than that
+ * of the latency that it says itself.
+ */
+static void latency_steps(struct conf *conf)
+{
+    enum { STEP_MS = 5 };
+    struct nvme *nvme = open_ocp(conf);
+    struct latency_window active, fixed;
+    uint32_t measured_ms, bucket = 0, last;
+    uint8_t head[sizeof(good)];
+    uint8_t *thresholds = head + LATENCY_FEATURE_THRESHOLDS;
+
+    start_monitor(nvme, good, false);
+    write_slow(nvme);
+    read_windows(nvme, &active, &fixed);
+    last = active.measured_ms[BUCKET][LATENCY_WRITE] / STEP_MS + 1;
+    memcpy(head, good, sizeof(head));
+    for (unsigned int i = 1; i < LATENCY_BUCKETS; i++) {
+        thresholds[i] = (uint8_t)(MIN(last, 255u) - BUCKET + i);
+    }
+    start_monitor(nvme, head, false);
+    write_slow(nvme);
+    read_windows(nvme, &active, &fixed);
+    while (bucket < BUCKET && active.count[bucket][LATENCY_WRITE] == 0) {
+        bucket++;
+    }
+    conf_equal(conf, "Writes that were counted",
+               active.count[bucket][LATENCY_WRITE], 1);
+    measured_ms = active.measured_ms[bucket][LATENCY_WRITE];
+    conf_check(conf,
+               measured_ms >= (thresholds[bucket] + 1u) * STEP_MS &&
+                   (bucket == BUCKET ||
+                    measured_ms < (thresholds[bucket + 1] + 1u) * STEP_MS),
+               "a Write of %u ms was counted in bucket %u, whose threshold is "
+               "%u",
+               measured_ms, bucket, thresholds[bucket]);
+    stop_monitor(nvme);
+}
+
 static void latency_uncounted(struct conf *conf)
 {
     static const uint32_t none[LATENCY_BUCKETS][LATENCY_KINDS];
@@ -711,6 +753,9 @@ static const struct conf_test tests[] = {
          "settings that contradict each other are refused", latency_refused),
     TEST("latency-buckets", "C.2.3, C.2.3.2",
          "a command is counted in the bucket of its latency", latency_buckets),
+    TEST("latency-steps", "C.2.3.2",
+         "threshold n of the latency monitor stands for n + 1 steps of 5 ms",
+         latency_steps),
     TEST("latency-reads", "C.2.3", "slow Reads are counted as Reads",
          latency_reads),
     TEST("latency-uncounted", "C.2.3, C.2.3.2",
