@@ -119,8 +119,9 @@ enum loop_work firmware_update_step(void *ctx, struct loop_step *step)
 
     loop_call_at(step, updater_step(&drive->firmware.updater, step->now_us));
     if (updater_is_busy(&drive->firmware.updater)) {
-        drive->firmware.longest_us =
-            MAX(drive->firmware.longest_us, hal_now_us() - start_us);
+        uint64_t taken_us = hal_now_us() - start_us;
+
+        drive->firmware.longest_us = MAX(drive->firmware.longest_us, taken_us);
     }
     if (__builtin_expect(drive->firmware.restart_us != 0, 0)) {
         restart_if_due(drive, step);

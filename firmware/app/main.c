@@ -136,6 +136,8 @@ static struct firmware_config firmware_config(enum sysctl_reset_cause cause)
  */
 static void add_hardware(struct drive_config *config)
 {
+    uint32_t budget_us = sysctl_power_budget_us(&board.sysctl);
+
     config->ecc.regs = SOC_ECC_BASE;
     config->ecc.dram_base = SOC_DRAM_BASE;
     config->ecc.dram_bytes = sysctl_dram_bytes(&board.sysctl);
@@ -146,7 +148,7 @@ static void add_hardware(struct drive_config *config)
     config->power.saved = board_power_saved;
     config->power.ctx = &board;
     /* 0 would mean that there is no limit. */
-    config->power.budget_us = MAX(sysctl_power_budget_us(&board.sysctl), 1u);
+    config->power.budget_us = MAX(budget_us, 1u);
     config->port_regs[0] = SOC_PORT0_BASE;
     config->port_regs[1] = SOC_PORT1_BASE;
     config->rnic_regs = SOC_RNIC_BASE;

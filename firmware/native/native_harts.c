@@ -129,8 +129,10 @@ static bool take_stage(struct native_drive *drive, unsigned int hart,
     charge_hart(drive, hart,
                 moves * harts->handover_ns + lines * harts->message_ns);
     if (!harts->has_run) {
+        uint64_t steps_us = hal_now_us() + LOOP_STEPS_WAIT_US;
+
         harts->has_run = true;
-        harts->turn_us = MIN(harts->turn_us, hal_now_us() + LOOP_STEPS_WAIT_US);
+        harts->turn_us = MIN(harts->turn_us, steps_us);
     }
     return true;
 }

@@ -283,10 +283,11 @@ static void wait_for_work(const struct native_world *world,
 void socket_link_run_once(struct native_world *world, struct socket_link *links,
                           unsigned int count)
 {
+    uint64_t now_ns = real_ns();
     bool is_busy;
 
     ASSERT(count <= LINKS_MAX);
-    world->now_ns = MAX(world->now_ns, real_ns());
+    world->now_ns = MAX(world->now_ns, now_ns);
     is_busy = native_world_step(world);
     /* What the step has sent leaves before the sleep. */
     for (unsigned int i = 0; i < count; i++) {

@@ -108,7 +108,7 @@ static void take_moved(struct stages *stages)
     struct nvmf_target *target = stages->parts.target;
     struct stage_ring *ring = &stages->moved;
     uint32_t i = ring->taken;
-    uint32_t end = i + MIN(stage_ring_count(ring), (uint32_t)STAGE_BUDGET);
+    uint32_t end = stage_ring_end(ring, STAGE_BUDGET);
 
     for (; i != end; i++) {
         const struct stage_moved *moved =
@@ -231,7 +231,7 @@ static void take_responses(struct stages *stages,
 {
     struct stage_ring *ring = &stages->responses;
     uint32_t i = ring->taken;
-    uint32_t end = i + MIN(stage_ring_count(ring), (uint32_t)STAGE_BUDGET);
+    uint32_t end = stage_ring_end(ring, STAGE_BUDGET);
 
     for (; i != end; i++) {
         to->respond(to->ctx, stages->response[i % STAGE_MESSAGES]);
@@ -244,7 +244,7 @@ static void take_orders(struct stages *stages, const struct nvmf_transport *to)
 {
     struct stage_ring *ring = &stages->orders;
     uint32_t i = ring->taken;
-    uint32_t end = i + MIN(stage_ring_count(ring), (uint32_t)STAGE_BUDGET);
+    uint32_t end = stage_ring_end(ring, STAGE_BUDGET);
 
     for (; i != end; i++) {
         give_order(to, &stages->order[i % STAGE_MESSAGES]);

@@ -26,6 +26,16 @@ static inline uint32_t stage_ring_count(const struct stage_ring *ring)
     return __atomic_load_n(&ring->shown, __ATOMIC_ACQUIRE) - ring->taken;
 }
 
+/** The end of what the stage that takes takes at once: at most `most` messages.
+ * More may come meanwhile. */
+static inline uint32_t stage_ring_end(const struct stage_ring *ring,
+                                      uint32_t most)
+{
+    uint32_t count = stage_ring_count(ring);
+
+    return ring->taken + MIN(count, most);
+}
+
 /** Show messages, of which the ring holds at most `size`. */
 static inline void stage_ring_show(struct stage_ring *ring, uint32_t size)
 {

@@ -170,7 +170,7 @@ static void take_ends(struct stages *stages)
 {
     struct stage_ring *ring = &stages->ends;
     uint32_t i = ring->taken;
-    uint32_t end = i + MIN(stage_ring_count(ring), (uint32_t)STAGE_BUDGET);
+    uint32_t end = stage_ring_end(ring, STAGE_BUDGET);
 
     for (; i != end; i++) {
         const struct stage_end *ended = &stages->end[i % STAGE_OPS];

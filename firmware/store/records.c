@@ -125,8 +125,9 @@ void records_read(const struct flash *flash, const struct records_area *area,
 
     for (uint32_t i = 0; i < area->sectors; i++) {
         uint32_t addr = area->addr + i * FLASH_SECTOR_BYTES;
+        uint32_t sequence = read_header(flash, area, addr);
 
-        newest = MAX(newest, read_header(flash, area, addr));
+        newest = MAX(newest, sequence);
     }
     newest += has_sequence(flash, area, newest + 1);
     *place = (struct records_place){.sequence = newest};

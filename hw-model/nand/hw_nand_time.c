@@ -278,10 +278,11 @@ void hw_nand_timers_run(struct hw_nand *nand, uint64_t now_ns)
 
         hw_nand_timer_stop(nand, timer);
         if (timer < HW_NAND_REGISTERS) {
+            uint64_t end_ns = hw_nand_now_ns(nand);
+
             /* A reset or a stop ends what is due later, now. */
-            hw_nand_register_elapsed(
-                nand, timer,
-                MIN(nand->timers[timer].end_ns, hw_nand_now_ns(nand)));
+            end_ns = MIN(end_ns, nand->timers[timer].end_ns);
+            hw_nand_register_elapsed(nand, timer, end_ns);
             hw_nand_dies_run(nand);
         } else {
             hw_nand_command_end(nand, &nand->ops[timer - HW_NAND_REGISTERS]);

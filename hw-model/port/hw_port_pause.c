@@ -115,11 +115,12 @@ void port_pause_receive(struct hw_port *port, const uint8_t *data, size_t len)
 
 void port_pause_loaded(struct hw_port *port)
 {
-    uint64_t latest_ns = pause_now(port) + quanta_ns(port, UINT16_MAX);
+    uint64_t now_ns = pause_now(port);
+    uint64_t latest_ns = now_ns + quanta_ns(port, UINT16_MAX);
 
     for (unsigned int i = 0; i < HW_PORT_PRIORITIES; i++) {
         port->pause_until_ns[i] = MIN(port->pause_until_ns[i], latest_ns);
-        port->pause_begin_ns[i] = MIN(port->pause_begin_ns[i], pause_now(port));
+        port->pause_begin_ns[i] = MIN(port->pause_begin_ns[i], now_ns);
     }
     port_pause_end(port, 0xff);
 }

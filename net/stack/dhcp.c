@@ -520,7 +520,7 @@ static void expire_lease(struct dhcp_client *client, uint8_t index,
 
 uint64_t dhcp_client_timer(struct dhcp_client *client, uint64_t now_us)
 {
-    uint64_t next_us = UINT64_MAX;
+    uint64_t next_us = UINT64_MAX, fallback_us;
 
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         struct dhcp_port *port = &client->ports[i];
@@ -535,9 +535,9 @@ uint64_t dhcp_client_timer(struct dhcp_client *client, uint64_t now_us)
         while (port->due_us <= now_us) { /* some states do not wait */
             dhcp_step(client, i, now_us);
         }
-        next_us = MIN(next_us, port->due_us);
-        next_us = MIN(next_us, port->expire_us);
-        next_us = MIN(next_us, ipv4ll_timer(&port->fallback, now_us));
+        fallback_us = ipv4ll_timer(&port->fallback, now_us);
+        next_us = MIN(next_us, MIN(port->due_us, port->expire_us));
+        next_us = MIN(next_us, fallback_us);
     }
     return next_us;
 }

@@ -176,14 +176,16 @@ static bool take_turn(struct run *run)
 {
     struct native_drive *drive = run->drive;
     bool is_alone = stages_begin_turn(run->stages), is_busy;
+    uint64_t deadline_us, steps_us;
 
     ASSERT(is_alone);
     loop_irqs(&drive->loop, drive->machine.irqs);
     is_busy = loop_turn(&drive->loop, hal_now_us());
     stages_end_turn(run->stages);
     run->turns++;
-    run->turn_us =
-        MIN(loop_deadline_us(&drive->loop), hal_now_us() + LOOP_STEPS_WAIT_US);
+    deadline_us = loop_deadline_us(&drive->loop);
+    steps_us = hal_now_us() + LOOP_STEPS_WAIT_US;
+    run->turn_us = MIN(deadline_us, steps_us);
     return is_busy;
 }
 

@@ -298,8 +298,9 @@ static bool run_once(void *ctx, struct native_world *world)
 {
     struct link_dut *dut = ctx;
     bool is_busy = false, is_ok = !dut->is_gone;
+    uint64_t now_ns = real_ns();
 
-    world->now_ns = MAX(world->now_ns, real_ns());
+    world->now_ns = MAX(world->now_ns, now_ns);
     for (unsigned int i = 0; i < dut->num_links; i++) {
         is_ok &= dut->is_interface ? read_interface(dut, &is_busy)
                                    : read_stream(dut, i, &is_busy);
@@ -449,10 +450,11 @@ static bool link_begin(void *ctx, struct native_world *world,
                        const struct dut_events *events)
 {
     struct link_dut *dut = ctx;
+    uint64_t now_ns = real_ns();
 
     dut->world = world;
     dut->events = *events;
-    world->now_ns = MAX(world->now_ns, real_ns());
+    world->now_ns = MAX(world->now_ns, now_ns);
     return dut->num_links != 0;
 }
 

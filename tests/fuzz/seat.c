@@ -240,9 +240,12 @@ static void pass_time(struct seat *seat, const struct seat_format *format,
         uint64_t next_us = net_stack_timer(&w->stack, w->now_us);
 
         if (format->timer != NULL) {
-            next_us = MIN(next_us, format->timer(seat, w->now_us));
+            uint64_t agent_us = format->timer(seat, w->now_us);
             /* The agent may have given the stack something to do. */
-            next_us = MIN(next_us, net_stack_timer(&w->stack, w->now_us));
+            uint64_t stack_us = net_stack_timer(&w->stack, w->now_us);
+
+            next_us = MIN(next_us, agent_us);
+            next_us = MIN(next_us, stack_us);
         }
         check_sent(seat);
         if (format->timer != NULL && w->sent_count != before) {

@@ -9,6 +9,7 @@ from pathlib import Path
 import check_circles
 import check_docs
 import check_licences
+import check_minmax
 import check_names
 import check_sizes
 import check_sources
@@ -42,6 +43,30 @@ def test_a_static_function_of_one_word_is_found(text: str) -> None:
 ])
 def test_other_definitions_are_not_taken_for_a_static_function_of_one_word(text: str) -> None:
     assert check_names.one_word_functions(text) == []
+
+
+@pytest.mark.parametrize(("text", "what"), [
+    ("x = MIN(next_random(&seed), max);", "next_random"),
+    ("x = MAX(due_us,\n        timer->run(timer));", "run"),
+    ("x = MIN(a, MAX(b, clock_ns()));", "clock_ns"),
+    ("x = MIN(i++, 3);", "++"),
+    ("x = MAX(a = 2, b);", "a ="),
+])
+def test_an_argument_of_min_or_max_that_does_something_is_found(text: str, what: str) -> None:
+    found = check_minmax.complaints("a.c", "\n" + text)
+    assert found and all(line.startswith("a.c:2: ") for line in found)
+    assert what.split()[-1] in found[0]
+
+
+@pytest.mark.parametrize("text", [
+    "x = MIN(a, UINT32_C(7) << get_le16(p));",
+    "x = MAX((a - b) * 3, MIN(c[i], sizeof(d)));",
+    "x = MIN(strlen(text), a <= b ? 1u : 2u);",
+    "/* MIN(next()) */ y = MAXIMUM(next());",
+    "x = MIN(a, b) + next();",
+])
+def test_other_arguments_of_min_and_max_are_allowed(text: str) -> None:
+    assert check_minmax.complaints("a.c", text) == []
 
 
 def test_lines_of_more_than_100_columns_are_found_except_in_tables() -> None:

@@ -151,12 +151,14 @@ static void run_world(struct native_world *world, struct tap *taps,
     uint64_t until_ns = 0;
 
     while (until_ns == 0 || (is_served(drive) && world->now_ns < until_ns)) {
+        uint64_t now_ns;
         bool is_busy;
 
         if (until_ns == 0 && fds[2].revents != 0) {
             until_ns = clock_ns() + ENDING_NS;
         }
-        world->now_ns = MAX(world->now_ns, clock_ns());
+        now_ns = clock_ns();
+        world->now_ns = MAX(world->now_ns, now_ns);
         is_busy = tap_receive(&taps[0]);
         is_busy |= tap_receive(&taps[1]);
         is_busy |= native_world_step(world);

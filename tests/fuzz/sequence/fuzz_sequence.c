@@ -145,7 +145,8 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_len,
     size_t a_count = a_len / SEQUENCE_STEP_LEN;
     size_t b_count = b_len / SEQUENCE_STEP_LEN;
     size_t max = MIN(max_len / SEQUENCE_STEP_LEN, (size_t)SEQUENCE_STEPS_MAX);
-    size_t head = MIN(next_random(&random) % (a_count + 1), max);
+    size_t wanted = next_random(&random) % (a_count + 1);
+    size_t head = MIN(wanted, max);
     size_t from = next_random(&random) % (b_count + 1);
     size_t tail = MIN(b_count - from, max - head);
 

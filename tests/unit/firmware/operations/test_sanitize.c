@@ -211,11 +211,13 @@ static struct nvmf_sanitize_now now_state(void)
 
 static void run_step(void)
 {
+    uint64_t next_us;
+
     if (bed->has_op) {
         finish_io();
     }
-    bed->now_us =
-        MIN(sanitize_step(&bed->sanitize, bed->now_us), bed->now_us + 1000);
+    next_us = sanitize_step(&bed->sanitize, bed->now_us);
+    bed->now_us = MIN(next_us, bed->now_us + 1000);
 }
 
 static void run_to_end(void)

@@ -45,13 +45,15 @@ static void step_time(struct bed *bed, uint64_t us)
     uint64_t next_us = bed->w->now_us;
 
     while (next_us <= until_us) {
-        uint64_t stack_us;
+        uint64_t stack_us, client_us;
 
         bed->w->now_us = next_us;
+        (void)net_stack_timer(&bed->w->stack, next_us);
+        (void)dhcp_client_timer(&bed->client, next_us);
+        /* Each may have given the other something to do. */
         stack_us = net_stack_timer(&bed->w->stack, next_us);
-        next_us = MIN(stack_us, dhcp_client_timer(&bed->client, next_us));
-        /* The client's calls may have made a timer of the stack due. */
-        next_us = MIN(next_us, net_stack_timer(&bed->w->stack, bed->w->now_us));
+        client_us = dhcp_client_timer(&bed->client, next_us);
+        next_us = MIN(stack_us, client_us);
         assert_true(next_us > bed->w->now_us);
     }
     bed->w->now_us = until_us;

@@ -51,11 +51,12 @@ static void run_for(struct bed *bed, uint64_t us)
     uint64_t next_us = bed->w->now_us;
 
     while (next_us <= until_us) {
-        uint64_t mdns_us;
+        uint64_t mdns_us, stack_us;
 
         bed->w->now_us = next_us;
         mdns_us = mdns_timer(&bed->agent, next_us);
-        next_us = MIN(mdns_us, net_stack_timer(&bed->w->stack, next_us));
+        stack_us = net_stack_timer(&bed->w->stack, next_us);
+        next_us = MIN(mdns_us, stack_us);
         assert_true(next_us > bed->w->now_us);
     }
     bed->w->now_us = until_us;

@@ -42,9 +42,12 @@ static void run_for(struct bed *bed, uint64_t us)
     uint64_t next_us = bed->w->now_us;
 
     while (next_us <= until_us) {
+        uint64_t sntp_us, stack_us;
+
         bed->w->now_us = next_us;
-        next_us = MIN(sntp_timer(&bed->client, next_us),
-                      net_stack_timer(&bed->w->stack, next_us));
+        sntp_us = sntp_timer(&bed->client, next_us);
+        stack_us = net_stack_timer(&bed->w->stack, next_us);
+        next_us = MIN(sntp_us, stack_us);
         assert_true(next_us > bed->w->now_us);
     }
     bed->w->now_us = until_us;

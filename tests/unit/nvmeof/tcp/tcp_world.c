@@ -656,12 +656,15 @@ static bool run_once(struct world *w)
 static uint64_t next_us(struct world *w, uint64_t end_us)
 {
     uint64_t us = MIN(tcp_deadline(w->drive), tcp_deadline(w->host));
+    uint64_t target_us, binding_us;
 
     if (w->wire_count != 0) {
         us = MIN(us, w->wire[w->wire_first].due_us);
     }
-    us = MIN(us, nvmf_target_timer(w->fake->target, w->now_us));
-    us = MIN(us, w->binding.ops->watch(w->binding.ctx));
+    target_us = nvmf_target_timer(w->fake->target, w->now_us);
+    us = MIN(us, target_us);
+    binding_us = w->binding.ops->watch(w->binding.ctx);
+    us = MIN(us, binding_us);
     return MIN(MAX(us, w->now_us + 1), end_us);
 }
 

@@ -1615,7 +1615,8 @@ static void random_any_op(struct bed *bed, uint64_t *random)
 /* A write of one of few units, often with FUA, or sometimes a trim of all. */
 static void random_rewrite(struct bed *bed, uint64_t *random)
 {
-    uint32_t span = MIN(bed->units, UINT32_C(1) << random_next(random) % 4);
+    uint32_t few = UINT32_C(1) << random_next(random) % 4;
+    uint32_t span = MIN(bed->units, few);
     uint64_t lba = random_next(random) % span * BED_SECTORS;
     uint64_t choice = random_next(random) % 40;
     bool fua = random_next(random) % 8 != 0;

@@ -320,7 +320,7 @@ static struct bed_config draw_shape(uint64_t number)
     const struct part *part =
         &parts[is_small ? 0 : random_next(&random) % ARRAY_LEN(parts)];
     uint32_t row_units = (uint32_t)part->planes * part->units * part->pages;
-    uint32_t dies, all;
+    uint32_t dies, all, units;
 
     config.profile = part->profile;
     config.geometry = (struct nand_geometry){
@@ -336,8 +336,8 @@ static struct bed_config draw_shape(uint64_t number)
     dies = config.geometry.dies;
     all = config.geometry.wordlines * (dies - 1) * row_units *
           (config.geometry.blocks - FTL_RESERVE - 3u);
-    config.logical_units =
-        MIN(20 + (uint32_t)(random_next(&random) % 40), all * 3 / 5);
+    units = 20 + (uint32_t)(random_next(&random) % 40);
+    config.logical_units = MIN(units, all * 3 / 5);
     config.is_capacity_limited = true;
     config.buffer_units = (uint16_t)(row_units * 3);
     config.checkpoint_superblocks =
