@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from kept_flash import kept_flash
 from watching import until
 
 from essd.drive import console, mgmt
@@ -22,16 +23,8 @@ AREA_HEADER = 32
 
 @pytest.fixture
 def losing(connected: Job) -> Iterator[Job]:
-    """The session's drive, whose flash is that of before after the test."""
-    job = connected
-    flash = Path(job.instance.config.drive.flash)
-    before = flash.read_bytes()
-    yield job
-    steps.clean_host(job)
-    job.instance.ask("power-cut")
-    flash.write_bytes(before)
-    job.instance.ask("power-on")
-    steps.wait_target(job)
+    with kept_flash(connected) as job:
+        yield job
 
 
 def damage(job: Job, places: Callable[[FlashImage], list[int]]) -> None:
@@ -111,3 +104,29 @@ def test_hosts_attach_the_namespaces_of_an_older_table(losing: Job) -> None:
     job.run(f"nvme set-feature {name} -f 0x84 -n 1 --value=0")
     job.run(f"nvme ns-rescan {name}")
     until(lambda: job.result(write, check=False).status == 0)
+
+
+def test_a_namespace_whose_table_and_reservations_are_lost_is_opened(losing: Job) -> None:
+    """Each of the two commands was refused because of the other record (decision 83)."""
+    job = losing
+    name, (device,) = job.controller(), job.namespaces()
+    for value in (1, 0):
+        job.run(f"nvme set-feature {name} -f 0x84 -n 1 --value={value}")
+    job.run(f"nvme resv-register {device} --nrkey=5 --cptpl=3")
+    job.run(f"nvme resv-release {device} --crkey=5 --rrela=1")
+    steps.disconnect(job)
+    damage(job, lambda image: newest(image, "NAMESPACES") + newest(image, "RESERVATIONS"))
+    steps.wait_target(job)
+    job.run(f"nvme connect -t rdma -a {job.addresses[0]} -s {steps.SERVICE} -n {job.nqn}")
+    assert job.namespaces() == []
+    name = job.controller()
+    cntlid = int(json.loads(job.quiet(f"nvme id-ctrl {name} -o json"))["cntlid"])
+    job.run(f"nvme attach-ns {name} --namespace-id=1 --controllers={cntlid}")
+    until(lambda: len(job.namespaces()) == 1)
+    (device,) = job.namespaces()
+    read = f"dd if={device} of=/dev/null bs=4k count=1 iflag=direct status=none"
+    assert job.result(read, check=False).status != 0
+    job.run(f"nvme set-feature {name} -f 0x84 -n 1 --value=0")
+    assert job.result(read, check=False).status != 0
+    job.run(f"nvme resv-register {device} --nrkey=1")
+    until(lambda: job.result(read, check=False).status == 0)

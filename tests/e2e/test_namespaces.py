@@ -5,10 +5,10 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import queue_limits
+from kept_flash import kept_flash
 
 from essd.drive import namespaces
 from essd.instance import steps
@@ -22,16 +22,8 @@ WAIT_S = 30
 
 @pytest.fixture
 def divided(connected: Job) -> Iterator[Job]:
-    """The session's drive, whose namespaces are those of before after the test."""
-    job = connected
-    flash = Path(job.instance.config.drive.flash)
-    before = flash.read_bytes()
-    yield job
-    steps.clean_host(job)
-    job.instance.ask("power-cut")
-    flash.write_bytes(before)
-    job.instance.ask("power-on")
-    steps.wait_target(job)
+    with kept_flash(connected) as job:
+        yield job
 
 
 def wait_devices(job: Job, count: int) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import sanitizing
 import uart_dialogue
+from kept_flash import kept_flash
 
 import essd
 from essd.drive import ana, mgmt
@@ -363,15 +364,8 @@ BUSY = ("fio --name=busy --filename={device} --direct=1 --ioengine=libaio --bs=4
 
 @pytest.fixture
 def divided(tcp: Job) -> Iterator[Job]:
-    """The drive, whose namespaces are those of before after the test."""
-    flash = Path(tcp.instance.config.drive.flash)
-    before = flash.read_bytes()
-    yield tcp
-    steps.clean_host(tcp)
-    tcp.instance.ask("power-cut")
-    flash.write_bytes(before)
-    tcp.instance.ask("power-on")
-    steps.wait_target(tcp)
+    with kept_flash(tcp) as job:
+        yield job
 
 
 @pytest.mark.long
