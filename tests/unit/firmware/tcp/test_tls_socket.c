@@ -915,6 +915,15 @@ static void test_keys_wait_for_room(void **state)
     assert_true(tls_socket_deadline(&tls) > now_us);
 }
 
+/* NVMe/TCP sends a byte.  @return whether it is taken */
+static bool nvme_sends(uint32_t tid)
+{
+    static const uint8_t data[1];
+    const struct nvme_tcp_piece piece = {data, sizeof(data)};
+
+    return nvme->socket.send(nvme->socket.ctx, tid, &piece, 1);
+}
+
 static void test_a_key_update_waits_for_room(void **state)
 {
     (void)state;
@@ -927,11 +936,14 @@ static void test_a_key_update_waits_for_room(void **state)
     room = COMMANDS_LEFT + 1; /* for one command */
     take_turns();
     assert_int_equal(engine[1].keys, 3);
+    assert_false(nvme_sends(1)); /* the answer comes first */
     assert_int_equal(engine[1].sends, 0);
     room = COMMANDS;
     take_turns();
     assert_int_equal(engine[1].sends, 1);
     assert_int_equal(engine[1].keys, 4);
+    assert_true(nvme_sends(1));
+    assert_int_equal(engine[1].sends, 2);
     assert_int_equal(engine[1].aborts, 0);
     assert_true(tls_socket_deadline(&tls) > now_us);
 }
