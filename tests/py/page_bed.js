@@ -26,6 +26,7 @@ class Element {
         this.classList = {toggle: (word, on) => on ? this.classes.add(word)
                                                    : this.classes.delete(word),
                           add: (word) => this.classes.add(word),
+                          contains: (word) => this.classes.has(word),
                           remove: (word) => this.classes.delete(word)};
     }
     get textContent() {
