@@ -576,17 +576,26 @@ static void test_the_next_record_forgets_a_loss(void **state)
     assert_false(shows_loss());
 }
 
-/* The flash refuses the erasures after record 6, so both headers stay. */
-static void test_a_start_forgets_a_loss_that_a_write_has_left(void **state)
+/* The flash refuses the erasures after record 6, so both headers stay.
+ * @return the sequence of record 6 */
+static uint32_t write_six_beside_a_loss(void)
 {
-    uint32_t sequence, number;
+    uint32_t sequence;
 
-    (void)state;
     used = &mirrored;
     sequence = lose_five();
     bytes_left = 2 * (FLASH_SECTOR_BYTES + AREA_HEADER_LEN + 100);
     assert_true(write_body(6, &sequence));
     bytes_left = NEVER;
+    return sequence;
+}
+
+static void test_a_start_forgets_a_loss_that_a_write_has_left(void **state)
+{
+    uint32_t sequence, number;
+
+    (void)state;
+    sequence = write_six_beside_a_loss();
     assert_true(shows_loss());
     assert_int_equal(read_number(&number, &sequence), AREA_OK);
     assert_int_equal(repair_area(6, &sequence), AREA_REPAIR_NONE);
@@ -599,11 +608,7 @@ static void test_a_ring_that_comes_round_forgets_a_loss(void **state)
     uint32_t sequence, number;
 
     (void)state;
-    used = &mirrored;
-    sequence = lose_five();
-    bytes_left = 2 * (FLASH_SECTOR_BYTES + AREA_HEADER_LEN + 100);
-    assert_true(write_body(6, &sequence));
-    bytes_left = NEVER;
+    sequence = write_six_beside_a_loss();
     for (uint32_t n = 7; n <= 7 + COPIES; n++) {
         assert_true(write_body(n, &sequence));
         assert_int_equal(read_number(&number, &sequence), AREA_OK);
