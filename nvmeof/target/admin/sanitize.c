@@ -162,10 +162,11 @@ static bool is_reserved(struct nvmf_target *target,
 
 /*
  * Check all namespaces, also those that are not attached.  After a restricted
- * operation has failed, only this command is left: no host can attach or
- * format a namespace, end its protection or register.  So nothing counts then
- * that only a lost record or a failed Format can have left, and which hosts
- * could not end.  What they protect was to be erased before.
+ * operation has failed, only this command is left: no host can attach or format
+ * a namespace, end its write protection or register.  So what no host could end
+ * does not count then: write protection of any kind, a closed reservation in
+ * which nobody has registered, and a failed Format.  The contents that they
+ * protect were to be erased by the operation that has failed.
  */
 static uint16_t check_namespaces(struct nvmf_target *target,
                                  struct nvmf_request *req)
