@@ -339,7 +339,8 @@ static bool take_records(struct tls_socket *socket, struct tls_conn *conn)
 
     while (conn->state == TLS_CONN_OPEN && conn->engine == TLS_ENGINE_NONE &&
            !conn->has_fin && !conn->wants_close && !conn->wants_abort &&
-           socket->bytes_left != 0 && take_record(socket, conn)) {
+           !tls_update_awaits_peer(conn) && socket->bytes_left != 0 &&
+           take_record(socket, conn)) {
         any = true;
     }
     /* What is left of a record that was cut off counts for nothing. */
@@ -347,6 +348,7 @@ static bool take_records(struct tls_socket *socket, struct tls_conn *conn)
         return false;
     }
     if (conn->got_fin && !any && socket->bytes_left != 0 &&
+        !tls_update_awaits_peer(conn) &&
         NVME_TCP_RING_LEN - (conn->delivered - conn->credited) >=
             NVME_TCP_RING_LEN / 2 + TLS_CIPHER_MAX - TLS_PLAIN_MAX) {
         conn->has_fin = true;

@@ -26,12 +26,6 @@ static bool has_room(const struct tls_socket *socket, uint32_t commands)
            socket->config.commands_left + commands;
 }
 
-/* Whether the engine takes another SEND of the connection. */
-static bool can_send(const struct tls_conn *conn)
-{
-    return conn->nvme_sends + conn->records_out < TOE_SENDS;
-}
-
 /* What follows from the engine's answer to a key.  @return whether it has it */
 static bool judge_key(struct tls_socket *socket, struct tls_conn *conn,
                       enum toe_status status)
@@ -121,8 +115,8 @@ static bool start_engine(struct tls_socket *socket, struct tls_conn *conn)
 static bool can_say(const struct tls_socket *socket,
                     const struct tls_conn *conn)
 {
-    return has_room(socket, 3) && can_send(conn) && !conn->has_ended &&
-           !conn->was_closed && !conn->was_aborted;
+    return has_room(socket, 3) && tls_engine_can_send(conn) &&
+           !conn->has_ended && !conn->was_closed && !conn->was_aborted;
 }
 
 bool tls_engine_say(struct tls_socket *socket, struct tls_conn *conn,
@@ -152,6 +146,9 @@ static bool give_key(struct tls_socket *socket, struct tls_conn *conn)
     if (conn->has_ended || conn->wants_abort || conn->was_closed) {
         return false;
     }
+    if (tls_update_awaits_peer(conn)) {
+        return false;
+    }
     if (!has_room(socket, 1) || socket->bytes_left == 0) {
         conn->needs_step = true;
         return false;
@@ -170,6 +167,14 @@ bool tls_engine_step(struct tls_socket *socket, struct tls_conn *conn)
            (conn->key_due && give_key(socket, conn));
 }
 
+/* After ABORT, it is the end of the connection that NVMe/TCP waits for. */
+bool tls_engine_awaits_peer(const struct tls_conn *conn)
+{
+    return conn->engine == TLS_ENGINE_ON &&
+           (conn->was_aborted || !tls_engine_can_send(conn) ||
+            tls_update_awaits_peer(conn));
+}
+
 bool tls_engine_send(struct tls_socket *socket, struct tls_conn *conn,
                      const struct nvme_tcp_piece *pieces, uint8_t count)
 {
@@ -177,7 +182,8 @@ bool tls_engine_send(struct tls_socket *socket, struct tls_conn *conn,
 
     /* A KeyUpdate is answered before further data. */
     if (conn->engine != TLS_ENGINE_ON || conn->wants_update ||
-        !can_send(conn) || !plain->send(plain->ctx, conn->tid, pieces, count)) {
+        !tls_engine_can_send(conn) ||
+        !plain->send(plain->ctx, conn->tid, pieces, count)) {
         return false;
     }
     conn->nvme_sends++;
@@ -188,6 +194,11 @@ bool tls_engine_close(struct tls_socket *socket, struct tls_conn *conn)
 {
     struct toe *toe = socket->config.toe;
 
+    if (conn->was_aborted) { /* nothing is said any more: tell_ended() */
+        conn->wants_close = true;
+        toe_settle(toe);
+        return true;
+    }
     if (!has_room(socket, 3) ||
         (!conn->has_goodbye && !conn->has_ended &&
          !tls_conn_say_goodbye(socket, conn, TLS_ALERT_CLOSE)) ||
@@ -257,6 +268,7 @@ bool tls_engine_take(struct tls_socket *socket, struct tls_conn *conn,
     }
     if (entry->cookie == TLS_ENGINE_COOKIE) {
         conn->records_out--;
+        nvme_tcp_may_send(tcp, conn->nvme);
     } else {
         conn->nvme_sends--;
         nvme_tcp_sent(tcp, conn->nvme, entry->status == TOE_OK);

@@ -128,6 +128,13 @@ static bool socket_send(void *ctx, uint32_t id,
     return true;
 }
 
+static bool socket_awaits_peer(void *ctx, uint32_t id)
+{
+    const struct tls_conn *conn = conn_of(ctx, id);
+
+    return conn != NULL && tls_engine_awaits_peer(conn);
+}
+
 static bool socket_credit(void *ctx, uint32_t id, uint32_t len_bytes)
 {
     struct tls_socket *socket = ctx;
@@ -284,6 +291,7 @@ struct nvme_tcp_socket tls_socket_init(struct tls_socket *socket,
         .accept = socket_accept,
         .reject = socket_reject,
         .send = socket_send,
+        .awaits_peer = socket_awaits_peer,
         .credit = socket_credit,
         .close = socket_close,
         .abort = socket_abort,

@@ -241,6 +241,11 @@ void tls_update_take(struct tls_socket *socket, struct tls_conn *conn,
  * @return whether anything was done */
 bool tls_update_send(struct tls_socket *socket, struct tls_conn *conn);
 
+/** Whether an answer that is owed has no room before the peer acknowledges what
+ * it was sent.  Until then no further record of this peer is opened, so that it
+ * cannot keep the firmware busy with new keys. */
+bool tls_update_awaits_peer(const struct tls_conn *conn);
+
 /* ---- tls_engine.c: connections whose records the engine opens and seals. */
 
 enum { TLS_ENGINE_COOKIE = 1 }; /* of alerts and KeyUpdates; others have 0 */
@@ -261,7 +266,14 @@ MUST_USE bool tls_engine_say(struct tls_socket *socket, struct tls_conn *conn,
 bool tls_engine_set_key(struct tls_socket *socket, struct tls_conn *conn,
                         bool receives);
 
+/** Whether the engine takes another SEND of the connection. */
+static inline bool tls_engine_can_send(const struct tls_conn *conn)
+{
+    return conn->nvme_sends + conn->records_out < TOE_SENDS;
+}
+
 /** As the functions of the seam. */
+bool tls_engine_awaits_peer(const struct tls_conn *conn);
 bool tls_engine_send(struct tls_socket *socket, struct tls_conn *conn,
                      const struct nvme_tcp_piece *pieces, uint8_t count);
 bool tls_engine_close(struct tls_socket *socket, struct tls_conn *conn);

@@ -64,3 +64,14 @@ bool tls_update_send(struct tls_socket *socket, struct tls_conn *conn)
     next_key(socket, conn, false);
     return true;
 }
+
+bool tls_update_awaits_peer(const struct tls_conn *conn)
+{
+    if (!conn->wants_update || conn->has_goodbye) {
+        return false;
+    }
+    if (conn->engine == TLS_ENGINE_NONE) {
+        return (uint16_t)(conn->made - conn->sent) == TLS_TX_SLOTS;
+    }
+    return conn->records_out != 0 || !tls_engine_can_send(conn);
+}

@@ -312,6 +312,7 @@ static void queue_init(struct nvme_tcp_queue *queue, uint32_t id,
     queue->span_next = 0;
     queue->span_tail = 0;
     queue->sends = 0;
+    queue->awaits_peer = false;
     queue->event =
         (struct nvmf_conn_event){.trtype = TRTYPE_TCP, .laddr = peer->laddr};
     memcpy(queue->event.host, peer->host, sizeof(queue->event.host));
@@ -416,6 +417,12 @@ void nvme_tcp_sent(struct nvme_tcp *tcp, uint16_t conn, bool is_ok)
     tcp_queue_needs_step(queue); /* once for all completions of this turn */
 }
 
+/* What NVMe/TCP itself has sent is not acknowledged by this: acked_us stays. */
+void nvme_tcp_may_send(struct nvme_tcp *tcp, uint16_t conn)
+{
+    tcp_queue_needs_step(&tcp->queues[conn]);
+}
+
 void nvme_tcp_finished(struct nvme_tcp *tcp, uint16_t conn)
 {
     struct nvme_tcp_queue *queue = &tcp->queues[conn];
@@ -479,7 +486,7 @@ static bool is_silent(struct nvme_tcp_queue *queue)
         queue->data_us = now_us;
         queue->window_us = now_us;
     }
-    if (queue->sends == 0) {
+    if (queue->sends == 0 && !queue->awaits_peer) {
         queue->acked_us = now_us;
     }
     since_us = MIN(queue->bytes_us, MIN(queue->data_us, queue->acked_us));

@@ -172,6 +172,10 @@ void nvme_tcp_begun(struct nvme_tcp *tcp, uint16_t conn,
  * ended before. */
 void nvme_tcp_sent(struct nvme_tcp *tcp, uint16_t conn, bool is_ok);
 
+/** send() may succeed again, of which awaits_peer() has said that it waits for
+ * the peer. */
+void nvme_tcp_may_send(struct nvme_tcp *tcp, uint16_t conn);
+
 /** The peer sends nothing more. */
 void nvme_tcp_finished(struct nvme_tcp *tcp, uint16_t conn);
 void nvme_tcp_closed(struct nvme_tcp *tcp, uint16_t conn);

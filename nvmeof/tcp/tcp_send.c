@@ -363,12 +363,26 @@ static bool give_pieces(struct nvme_tcp_queue *queue)
     return true;
 }
 
+/* The socket takes nothing now.  A turn helps unless that is the peer's doing:
+ * then the main loop may sleep until nvme_tcp_may_send(). */
+static void wait_to_give(struct nvme_tcp_queue *queue)
+{
+    const struct nvme_tcp_socket *socket = &queue->tcp->config.socket;
+
+    queue->awaits_peer = socket->awaits_peer != NULL &&
+                         socket->awaits_peer(socket->ctx, queue->id);
+    if (!queue->awaits_peer) {
+        tcp_queue_needs_step(queue);
+    }
+}
+
 static void give_spans(struct nvme_tcp_queue *queue)
 {
+    queue->awaits_peer = false;
     while (queue->span_next != queue->span_head &&
            queue->sends != NVME_TCP_SENDS) {
         if (!give_pieces(queue)) {
-            tcp_queue_needs_step(queue);
+            wait_to_give(queue);
             return;
         }
     }

@@ -11,7 +11,7 @@
  *
  * None of the functions calls back before it returns.  Those that return bool
  * return false when nothing has happened and they have to be called again after
- * a turn of the main loop.
+ * a turn of the main loop, unless awaits_peer() says otherwise.
  */
 #ifndef ESSD_NVMEOF_TCP_SOCKET_H
 #define ESSD_NVMEOF_TCP_SOCKET_H
@@ -47,6 +47,11 @@ struct nvme_tcp_socket {
      * outstanding. */
     bool (*send)(void *ctx, uint32_t id, const struct nvme_tcp_piece *pieces,
                  uint8_t count);
+
+    /* Whether send(), which has returned false, goes on doing so until the
+     * peer has acknowledged something: nvme_tcp_sent() or nvme_tcp_may_send()
+     * follows then, and a turn is of no use before.  NULL: it never does. */
+    bool (*awaits_peer)(void *ctx, uint32_t id);
 
     /* Received bytes are not needed any more: their place is free. */
     bool (*credit)(void *ctx, uint32_t id, uint32_t len_bytes);

@@ -149,7 +149,9 @@ struct nvme_tcp_queue {
     /* What is sent. */
     uint32_t stage_head, stage_tail;          /* bytes; counts wrap */
     uint16_t span_head, span_next, span_tail; /* made, given, sent */
-    uint8_t sends; /* calls of send() that are not completed */
+    uint8_t sends;    /* calls of send() that are not completed */
+    bool awaits_peer; /* the socket takes none before the peer acknowledges
+                       * something else */
     struct nvme_tcp_span spans[NVME_TCP_SPANS];
     struct nvmf_conn_event event;
 };

@@ -345,7 +345,7 @@ static bool socket_send(void *ctx, uint32_t id,
 
     assert_true(conn->calls < NVME_TCP_SENDS);
     assert_in_range(count, 1, NVME_TCP_SEND_PIECES);
-    if (is_busy(w)) {
+    if (w->awaits_peer || is_busy(w)) {
         return false;
     }
     for (uint8_t i = 0; i < count; i++) {
@@ -366,6 +366,12 @@ static bool socket_send(void *ctx, uint32_t id,
     /* If it has ended, the end completes this. */
     (void)!tcp_send(w->drive, conn->id, total, w->now_us);
     return true;
+}
+
+static bool socket_awaits_peer(void *ctx, uint32_t id)
+{
+    (void)id;
+    return ((const struct world *)ctx)->awaits_peer;
 }
 
 static bool socket_credit(void *ctx, uint32_t id, uint32_t len)
@@ -673,7 +679,10 @@ void world_run(struct world *w, uint64_t us)
     uint64_t end_us = w->now_us + us;
 
     for (;;) {
+        unsigned int turns = 0;
+
         while (run_once(w)) {
+            assert_true(turns++ < WORLD_TURNS); /* it would sleep */
         }
         if (w->now_us >= end_us) {
             return;
@@ -715,6 +724,7 @@ struct world *world_new(void)
                 .accept = socket_accept,
                 .reject = socket_reject,
                 .send = socket_send,
+                .awaits_peer = socket_awaits_peer,
                 .credit = socket_credit,
                 .close = socket_close,
                 .abort = socket_abort,

@@ -19,6 +19,7 @@ enum {
     WORLD_WIRE = 4096,
     WORLD_EVENTS = 8192,
     WORLD_DELAY_US = 50, /* of the wire */
+    WORLD_TURNS = 10000, /* of the main loop, while no time passes */
 };
 
 /* A connection as the host sees it. */
@@ -90,6 +91,7 @@ struct world {
     unsigned int lose; /* every n-th frame; 0: none */
     unsigned int frames, lost;
     unsigned int busy;  /* calls of the socket that fail before one succeeds */
+    bool awaits_peer;   /* the socket sends nothing before a peer acts */
     uint8_t hosts;      /* addresses of the peers that follow */
     bool is_behind_tls; /* they are */
     unsigned int sends; /* calls of send() that succeeded */

@@ -467,6 +467,46 @@ static void test_a_busy_socket_loses_nothing(void **state)
     }
 }
 
+/* The peer acknowledges something that is not NVMe/TCP's own. */
+static void let_all_send(struct world *w)
+{
+    w->awaits_peer = false;
+    for (unsigned int i = 0; i < NVME_TCP_QUEUES; i++) {
+        if (w->conns[i].conn != NVME_TCP_NONE) {
+            nvme_tcp_may_send(w->tcp, w->conns[i].conn);
+        }
+    }
+}
+
+/* A socket that can take nothing before the peer acts, as behind TLS while an
+ * answer to a KeyUpdate has no room.  world_run() fails if turns are taken
+ * meanwhile, and the peer has as much time as for acknowledgements. */
+static void test_the_loop_sleeps_while_the_socket_awaits_the_peer(void **state)
+{
+    struct world *w = *state;
+    static uint8_t data[64 * BLOCK];
+    struct host host = connect_host(w, 0, true);
+    struct nvme_sqe sqe = make_rw(NVM_READ, 100, 64, 3);
+
+    w->awaits_peer = true;
+    send_command(w, &host.io, &sqe, sizeof(data));
+    world_run(w, 5 * SECOND_US);
+    assert_int_equal(host.io.peer->received, host.io.peer->read);
+    let_all_send(w);
+    (void)world_take(w, host.io.peer, sizeof(data));
+    world_run(w, SECOND_US);
+    host.io.peer->read = host.io.peer->received;
+    assert_int_equal(w->fake->buffers_out, 0);
+
+    w->awaits_peer = true;
+    sqe = make_rw(NVM_READ, 100, 64, 4);
+    send_command(w, &host.io, &sqe, sizeof(data));
+    world_run(w, 12 * SECOND_US);
+    assert_true(host.io.peer->is_ended);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_SILENT), 1);
+    assert_int_equal(w->fake->buffers_out, 0);
+}
+
 /* A long write and a long read move in windows: one R2T after the other. */
 static void test_long_commands_move_in_windows(void **state)
 {
