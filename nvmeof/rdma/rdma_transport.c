@@ -229,18 +229,18 @@ static void reject_request(struct rdma_cm_conn *conn,
 }
 
 /* End a connection whose host has proven no identity, if its address has more
- * than its share.  @return whether there was one */
+ * than its share.  @return whether that has made room */
 static bool displace_queue(struct rdma_transport *rdma,
                            const struct nvmf_qpair_params *params)
 {
     uint16_t number;
+    enum nvmf_room room =
+        nvmf_qpair_displace(rdma->config.target, params, rdma->now_us, &number);
 
-    if (!nvmf_qpair_displace(rdma->config.target, params, rdma->now_us,
-                             &number)) {
-        return false;
+    if (room == NVMF_ROOM_OWN) {
+        rdma_queue_end_now(&rdma->qps[number]);
     }
-    rdma_queue_end_now(&rdma->qps[number]);
-    return true;
+    return room == NVMF_ROOM_OWN || room == NVMF_ROOM_NOW;
 }
 
 /* Keep neighbours for hosts: end the connections of an address if too many

@@ -360,7 +360,8 @@ static bool qpair_reserve(struct nvme_tcp_queue *queue)
         return true;
     }
     /* The other one's place is free when its connection has ended. */
-    if (nvmf_qpair_displace(tcp->config.target, &params, tcp->now_us, &other)) {
+    if (nvmf_qpair_displace(tcp->config.target, &params, tcp->now_us, &other) ==
+        NVMF_ROOM_OWN) {
         tcp_queue_abort(queue_of(tcp, other));
     }
     return false;

@@ -42,6 +42,12 @@ uint32_t qpair_charge_expected(const struct nvmf_target *target);
 /* What they have given back for Connects that wait. */
 uint32_t qpair_charge_claimed(const struct nvmf_target *target);
 
+/* How many controllers are free when those that had to go have ended. */
+unsigned int qpair_ctrls_expected(const struct nvmf_target *target);
+
+/* A queue pair is about to end: it gives back what it is charged already. */
+void qpair_give_charge(struct nvmf_target *target, uint16_t qpair);
+
 /*
  * Charge a queue to the queue budget when Connect has named its QID and size.
  * A queue that was reserved with hints is charged already.  ctrl is NULL for an

@@ -73,18 +73,48 @@ bool nvmf_qpair_makes_room(const struct nvmf_target *target,
 }
 
 /* @return a queue pair that has to go for one of this host, or NO_QPAIR */
-static uint16_t choose_queue(struct nvmf_target *target, share_filter *may_go,
-                             const uint8_t *host)
+static uint16_t find_queue(const struct nvmf_target *target,
+                           share_filter *may_go, const uint8_t *host)
 {
     uint16_t index = share_choose(target, may_go, host);
 
-    if (index == NO_QPAIR ||
-        !goes_before(target, &target->qpair[index], host)) {
-        return NO_QPAIR;
-    }
+    return index != NO_QPAIR && goes_before(target, &target->qpair[index], host)
+               ? index
+               : NO_QPAIR;
+}
+
+static void note_displaced(struct nvmf_target *target, uint16_t index)
+{
     target->shares.displaced++;
     auth_displace(target, index);
+}
+
+static uint16_t choose_queue(struct nvmf_target *target, share_filter *may_go,
+                             const uint8_t *host)
+{
+    uint16_t index = find_queue(target, may_go, host);
+
+    if (index != NO_QPAIR) {
+        note_displaced(target, index);
+    }
     return index;
+}
+
+/* The oldest of the same address that this transport can end at once: numbers
+ * of others are free later.  @return `index` if there is none */
+static uint16_t own_of_address(const struct nvmf_target *target,
+                               const struct nvmf_transport *transport,
+                               uint16_t index)
+{
+    uint16_t i = target->shares.first;
+
+    while (i != NO_QPAIR &&
+           (target->qpair[i].transport != transport ||
+            !is_staying(target, &target->qpair[i]) ||
+            !share_is_address(&target->qpair[i], target->qpair[index].host))) {
+        i = target->qpair[i].next_listed;
+    }
+    return i != NO_QPAIR ? i : index;
 }
 
 bool displace_for_connect(struct nvmf_target *target, uint16_t index,
@@ -106,31 +136,36 @@ bool displace_for_connect(struct nvmf_target *target, uint16_t index,
     return true;
 }
 
-bool nvmf_qpair_displace(struct nvmf_target *target,
-                         const struct nvmf_qpair_params *params,
-                         uint64_t now_us, uint16_t *index)
+/*
+ * Another transport needs time to end its connection, and a request of RDMA
+ * cannot wait for that.  But what such a queue pair still holds until then is
+ * memory of its own transport, so its part of the budget is free at once.  Its
+ * number is not, and neither is its controller, for which Connect waits.
+ */
+enum nvmf_room nvmf_qpair_displace(struct nvmf_target *target,
+                                   const struct nvmf_qpair_params *params,
+                                   uint64_t now_us, uint16_t *index)
 {
-    const struct nvmf_qpair_hints *hints = params->hints;
     bool is_full = target->qpair_count >= NVMF_MAX_QPAIRS;
-    uint32_t wanted = is_full || hints == NULL ? 1 : hints->sqsize + 1u;
-    uint32_t freed = 0;
 
     target->now_us = now_us;
-    while (freed < wanted) {
-        *index = choose_queue(target, filter_of(target), params->host);
-        if (*index == NO_QPAIR) {
-            return false;
-        }
-        if (target->qpair[*index].transport == params->transport) {
-            return true;
-        }
-        /* Another transport needs time to end its connection.  A request of
-         * RDMA cannot wait for that: the next one, of whatever host, gets the
-         * room. */
-        freed += is_full ? 1u : target->qpair[*index].charge;
-        qpair_end_silent(target, *index);
+    *index = find_queue(target, filter_of(target), params->host);
+    if (*index == NO_QPAIR) {
+        return NVMF_ROOM_NONE;
     }
-    return false;
+    if (is_full && params->hints != NULL) {
+        *index = own_of_address(target, params->transport, *index);
+    }
+    note_displaced(target, *index);
+    if (target->qpair[*index].transport == params->transport) {
+        return NVMF_ROOM_OWN;
+    }
+    target->qpair[*index].is_displaced = true;
+    if (!is_full) {
+        qpair_give_charge(target, *index);
+    }
+    qpair_end_silent(target, *index);
+    return is_full ? NVMF_ROOM_LATER : NVMF_ROOM_NOW;
 }
 
 static bool is_of_tcp(const struct nvmf_target *target,

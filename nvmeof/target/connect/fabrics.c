@@ -74,6 +74,15 @@ static uint16_t admit_host(struct nvmf_target *target,
     return auth_admit(target, hostnqn, is_proven, needs_auth);
 }
 
+static uint16_t wait_in_line(struct nvmf_target *target,
+                             struct nvmf_request *req, uint16_t charge)
+{
+    req->progress = charge;
+    request_wait_turn(req);
+    queue_push(&target->connecting, req);
+    return NVMF_PENDING;
+}
+
 /*
  * A Connect finds too little of the queue budget, or no controller.  If queue
  * pairs without proof have to make room, it waits until they have: if it were
@@ -90,10 +99,41 @@ static uint16_t wait_for_room(struct nvmf_target *target,
         !displace_for_connect(target, req->qpair, charge)) {
         return NVME_SC_CONNECT_BUSY;
     }
-    req->progress = charge;
-    request_wait_turn(req);
-    queue_push(&target->connecting, req);
-    return NVMF_PENDING;
+    return wait_in_line(target, req, charge);
+}
+
+/* How many Connects wait that will need a controller. */
+static unsigned int ctrls_wanted(const struct nvmf_target *target)
+{
+    unsigned int count = 0;
+
+    for (const struct nvmf_request *req = target->connecting.head; req != NULL;
+         req = req->next) {
+        struct connect_command connect;
+
+        connect_command_parse(&connect, &req->sqe);
+        count += connect.qid == 0;
+    }
+    return count;
+}
+
+/*
+ * All controllers are in use.  One of a queue pair that had to go, for the
+ * request of this connection or for another one, is enough; it is free when its
+ * connection has ended.  Those who wait are served in their order.  Somebody
+ * has to make room only once: what ends may have no controller to give back.
+ */
+static uint16_t wait_for_ctrl(struct nvmf_target *target,
+                              struct nvmf_request *req)
+{
+    bool has_waited = req->progress != 0; /* and is the first one now */
+
+    if (qpair_ctrls_expected(target) >
+        (has_waited ? 0 : ctrls_wanted(target))) {
+        return wait_in_line(target, req, NVMF_ADMIN_DEPTH);
+    }
+    return has_waited ? NVME_SC_CONNECT_BUSY
+                      : wait_for_room(target, req, NVMF_ADMIN_DEPTH);
 }
 
 void connect_serve_waiting(struct nvmf_target *target)
@@ -149,11 +189,8 @@ static uint16_t connect_admin(struct nvmf_target *target,
     *ctrl = ctrl_create(target, is_discovery, request_qpair(target, req), data,
                         connect->kato_ms);
     if (*ctrl == NO_CTRL) {
-        /* Wait only once: what ends may have no controller to give back. */
         qpair_forget_size(target, req->qpair);
-        return req->progress != 0
-                   ? NVME_SC_CONNECT_BUSY
-                   : wait_for_room(target, req, NVMF_ADMIN_DEPTH);
+        return wait_for_ctrl(target, req);
     }
     return NVME_SC_SUCCESS;
 }

@@ -105,6 +105,19 @@ uint32_t qpair_charge_expected(const struct nvmf_target *target)
     return charge;
 }
 
+unsigned int qpair_ctrls_expected(const struct nvmf_target *target)
+{
+    unsigned int count = 0;
+
+    for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
+        const struct nvmf_qpair *qpair = &target->qpair[i];
+
+        count +=
+            qpair->is_displaced && qpair->qid == 0 && qpair->ctrl != NO_CTRL;
+    }
+    return count;
+}
+
 uint32_t qpair_charge_claimed(const struct nvmf_target *target)
 {
     const struct nvmf_queue *queue = &target->connecting;
@@ -116,7 +129,8 @@ uint32_t qpair_charge_claimed(const struct nvmf_target *target)
     }
     for (const struct nvmf_request *req = queue->head; req != NULL;
          req = req->next) {
-        wanted += req->progress;
+        /* Otherwise it is charged already, and waits for a controller. */
+        wanted += target->qpair[req->qpair].has_hints ? 0 : req->progress;
     }
     expected = qpair_charge_expected(target);
     return wanted > expected ? wanted - expected : 0;
@@ -250,6 +264,11 @@ static void release_budget(struct nvmf_target *target, struct nvmf_qpair *qpair)
     qpair->lender = NO_CTRL;
     target->depth_used -= qpair->charge;
     qpair->charge = 0;
+}
+
+void qpair_give_charge(struct nvmf_target *target, uint16_t index)
+{
+    release_budget(target, &target->qpair[index]);
 }
 
 /* A queue pair is joined: it uses a promised queue of its controller up, the

@@ -348,13 +348,15 @@ static void test_nobody_is_displaced_for_what_is_borrowed(void **state)
     }
     assert_int_equal(nvmf_qpair_reserve(fake->target, &stranger, &other),
                      NVMF_RESERVE_NO_RESOURCES);
-    assert_false(
-        nvmf_qpair_displace(fake->target, &stranger, fake->now_us, &other));
+    assert_int_equal(
+        nvmf_qpair_displace(fake->target, &stranger, fake->now_us, &other),
+        NVMF_ROOM_NONE);
     assert_int_equal(nvmf_target_displaced(fake->target), 0);
     /* After a reset, what they have is no longer promised to anybody. */
     fake_property_set(fake, admin[0], PROPERTY_CC, 0);
-    assert_true(
-        nvmf_qpair_displace(fake->target, &stranger, fake->now_us, &other));
+    assert_int_equal(
+        nvmf_qpair_displace(fake->target, &stranger, fake->now_us, &other),
+        NVMF_ROOM_OWN);
 }
 
 /* A transport that has fewer connections than the drive has queue pairs. */

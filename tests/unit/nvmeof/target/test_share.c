@@ -40,7 +40,8 @@ static bool try_params(struct fake *fake,
         fake_close(fake, other);
     }
     while (nvmf_qpair_reserve(fake->target, params, qpair) != NVMF_RESERVE_OK) {
-        if (!nvmf_qpair_displace(fake->target, params, fake->now_us, &other)) {
+        if (nvmf_qpair_displace(fake->target, params, fake->now_us, &other) ==
+            NVMF_ROOM_NONE) {
             return false;
         }
         fake_close(fake, other);
@@ -263,6 +264,36 @@ static void test_addresses_without_proof_are_limited(void **state)
     assert_int_equal(fake->target->shares.addresses, NVMF_UNPROVEN_ADDRESSES);
     assert_int_equal(state_of(fake, proven), QPAIR_LIVE);
     check_list(fake);
+}
+
+/* All numbers are in use, and the oldest queue pair of the address that has
+ * most is one of TCP, whose number is free only later: another one of this
+ * address has to go. */
+static void test_a_number_that_is_free_at_once_is_taken_first(void **state)
+{
+    struct fake *fake = *state;
+    struct nvmf_transport tcp = fake->transport;
+    struct nvmf_qpair_params params;
+    uint16_t oldest, second, newcomer;
+
+    tcp.trtype = TRTYPE_TCP;
+    set_params(fake, &params, A, NULL);
+    params.transport = &tcp;
+    assert_int_equal(nvmf_qpair_reserve(fake->target, &params, &oldest),
+                     NVMF_RESERVE_OK);
+    nvmf_qpair_open(fake->target, oldest, fake->now_us);
+    nvmf_qpair_confirm(fake->target, oldest);
+    second = open_from(fake, A, 1, 1);
+    while (fake->target->qpair_count != NVMF_MAX_QPAIRS) {
+        (void)open_from(fake, A, 1, 1);
+    }
+    fake->now_us += 10 * YOUNG_US;
+    newcomer = open_from(fake, C, 1, 1);
+    assert_int_equal(newcomer, second);
+    assert_true(is_from(fake, newcomer, C));
+    assert_int_equal(state_of(fake, oldest), QPAIR_CONNECTING);
+    assert_int_equal(nvmf_target_displaced(fake->target), 1);
+    fake_close(fake, oldest);
 }
 
 /* The peers of NVMe/TCP take no neighbours, so their addresses do not count. */

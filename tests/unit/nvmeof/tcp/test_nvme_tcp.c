@@ -1355,24 +1355,75 @@ static void test_discovery_controllers_of_tcp_keep_nobody_out(void **state)
     check_connects(w);
 }
 
-static void test_discovery_controllers_of_tcp_make_room_for_rdma(void **state)
+/* A request of RDMA for an admin queue, and its Connect. */
+struct rdma_host {
+    uint16_t qpair;
+    struct fake_request *connect;
+};
+
+/* @return whether it has a queue pair */
+static bool request_rdma(struct world *w, struct rdma_host *host)
 {
-    struct world *w = *state;
-    const struct nvmf_qpair_hints hints = {.qid = 0, .sqsize = 31};
+    const struct nvmf_qpair_hints hints = {.sqsize = NVMF_ADMIN_DEPTH - 1};
     const struct nvmf_qpair_params params = {
         .transport = &w->fake->transport, .hints = &hints, .host = {1}};
     struct nvmf_target *target = w->fake->target;
-    uint16_t qpair;
+    uint16_t other;
+
+    while (nvmf_qpair_reserve(target, &params, &host->qpair) !=
+           NVMF_RESERVE_OK) {
+        if (nvmf_qpair_displace(target, &params, w->now_us, &other) !=
+            NVMF_ROOM_NOW) {
+            return false;
+        }
+    }
+    nvmf_qpair_open(target, host->qpair, w->now_us);
+    nvmf_qpair_confirm(target, host->qpair);
+    return true;
+}
+
+static void connect_rdma(struct world *w, struct rdma_host *host)
+{
+    struct nvme_sqe sqe = connect_sqe(0, NVMF_ADMIN_DEPTH, true);
+    uint8_t bytes[CONNECT_DATA_LEN];
+    struct connect_data data;
+
+    sqe.psdt = 0; /* the fake inverts the bit */
+    fake_connect_data(&data, 0xffff, FAKE_SUBNQN);
+    connect_data_emit(bytes, &data);
+    host->connect =
+        fake_send_in_capsule(w->fake, host->qpair, &sqe, bytes, sizeof(bytes));
+    fake_run(w->fake);
+}
+
+/* A request of RDMA is answered at once, so it cannot wait for the end of a
+ * connection of TCP.  Its Connect can, for the controller of the one that had
+ * to go; nobody else has to go for that, nor for what Connects wait for that
+ * have their queue pairs already. */
+static void test_each_request_of_rdma_ends_one_queue_pair_of_tcp(void **state)
+{
+    enum { HOSTS = 3 };
+    struct world *w = *state;
+    struct nvmf_target *target = w->fake->target;
+    struct rdma_host hosts[HOSTS];
+    uint32_t ended = 0;
 
     fill_with_discovery(w);
-    assert_int_equal(nvmf_qpair_reserve(target, &params, &qpair),
-                     NVMF_RESERVE_NO_RESOURCES);
-    assert_false(nvmf_qpair_displace(target, &params, w->now_us, &qpair));
-    assert_int_equal(nvmf_target_displaced(target), 1);
+    for (unsigned int i = 0; i < HOSTS; i++) {
+        assert_true(request_rdma(w, &hosts[i]));
+        assert_int_equal(nvmf_target_displaced(target), ++ended);
+        connect_rdma(w, &hosts[i]);
+        assert_false(hosts[i].connect->is_answered);
+        assert_int_equal(nvmf_target_displaced(target), ended);
+    }
     world_run(w, SECOND_US);
-    assert_int_equal(nvmf_qpair_reserve(target, &params, &qpair),
-                     NVMF_RESERVE_OK);
-    assert_true(nvmf_qpair_closed(target, qpair));
+    fake_run(w->fake);
+    for (unsigned int i = 0; i < HOSTS; i++) {
+        assert_true(hosts[i].connect->is_answered);
+        assert_int_equal(hosts[i].connect->cqe.status, 0);
+        fake_close(w->fake, hosts[i].qpair);
+    }
+    assert_int_equal(nvmf_target_displaced(target), ended);
 }
 
 static void send_connect(struct world *w, const struct link *link, uint16_t qid,
