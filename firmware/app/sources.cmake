@@ -9,6 +9,7 @@ set(SOURCES
     drive_stages.c
     firmware_update.c
     keepers.c
+    limit_sums.c
     nand_reports.c
     operations.c
     peripherals.c

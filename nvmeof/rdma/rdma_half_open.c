@@ -5,7 +5,8 @@
  *
  * A connection request costs its sender one datagram, whose source address may
  * be forged, and the drive a queue pair until a time limit ends it.  So that
- * such requests cannot keep hosts out:
+ * such requests cannot keep hosts out (those of iWARP are not half-open, since
+ * TCP has proven their addresses; they count in the shares of addresses):
  *
  *  - One address has at most RDMA_HALF_OPEN_PER_HOST half-open connections.  A
  *    further request from there ends the oldest of them.

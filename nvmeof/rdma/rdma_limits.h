@@ -26,9 +26,9 @@ enum {
     /* Half-open connections of one address.  Linux makes one at a time, and
      * other hosts perhaps all of a controller's. */
     RDMA_HALF_OPEN_PER_HOST = 32,
-    /* Half-open connections of all addresses: half of the RNIC's neighbours, of
-     * which each address takes one. */
-    RDMA_HALF_OPEN_MAX = 512,
+    /* Half-open connections of all addresses, each of which takes one of the
+     * RNIC's neighbours: firmware/app/limit_sums.c. */
+    RDMA_HALF_OPEN_MAX = 496,
     /* When the drive is full, so many half-open connections keep their places
      * for so long. */
     RDMA_HALF_OPEN_FEW = 16,
@@ -41,5 +41,9 @@ enum {
     RDMA_WRS_PER_REQUEST = 3,
     RDMA_SQ_PER_ENTRY = 4, /* send ring slots for each entry of the SQ */
 };
+
+_Static_assert(4 * RDMA_HALF_OPEN_PER_HOST * (int)NVMF_MAX_DEPTH <=
+                   (int)NVMF_TOTAL_DEPTH,
+               "those of one address hold a quarter of all entries at most");
 
 #endif

@@ -431,7 +431,11 @@ static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
     rdma->qpairs_in_use++;
     conn->ctx = qp;
     nvmf_qpair_open(rdma->config.target, number, rdma->now_us);
-    rdma_half_open_add(qp);
+    if (rdma->config.managers[qp->manager].qp_type == VERBS_QP_IW) {
+        confirm_queue(qp); /* the handshake of TCP has proven the address */
+    } else {
+        rdma_half_open_add(qp);
+    }
     nvme_rdma_rep_emit(private_data, qp->depth);
     conn->ops->accept(conn, qp->qpn, private_data, sizeof(private_data));
 }

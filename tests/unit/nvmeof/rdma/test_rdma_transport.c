@@ -1215,6 +1215,33 @@ static void test_half_open_connections_of_all_managers_count(void **state)
     assert_int_equal(count_evicted(f), 1);
 }
 
+/* Requests of iWARP come by connections of TCP, which have proven the addresses
+ * of their peers: each counts for its address at once, also when its peer
+ * acknowledges no reply, so that there are at most NVMF_UNPROVEN_STREAMS. */
+static void test_requests_of_iwarp_are_not_half_open(void **state)
+{
+    enum { PEERS = NVMF_UNPROVEN_STREAMS / 32 + 2 };
+    struct fixture *f = *state;
+
+    f->rdma.config.managers[1].qp_type = VERBS_QP_IW;
+    f->manager = 1;
+    f->cntlid = 0;
+    for (uint16_t i = 0; i < PEERS * 32; i++) {
+        f->peer = (uint16_t)(1000 + i % PEERS);
+        assert_non_null(request_connection(f, 1, 2, 0));
+    }
+    assert_int_equal(f->rdma.qpairs_in_use, NVMF_UNPROVEN_STREAMS);
+    assert_int_equal(count_evicted(f), 0);
+    f->manager = 0; /* RoCE: its requests may be forged */
+    for (uint16_t i = 0; i < 32; i++) {
+        f->peer = 1;
+        assert_non_null(request_connection(f, 1, 2, 0));
+    }
+    assert_int_equal(count_evicted(f), 0);
+    assert_non_null(request_connection(f, 1, 2, 0));
+    assert_int_equal(count_evicted(f), 1);
+}
+
 /* Each may be from another address, and takes a neighbour of the drive.  Short
  * I/O queues do not fill the drive before. */
 static void test_half_open_connections_leave_neighbours_for_hosts(void **state)
