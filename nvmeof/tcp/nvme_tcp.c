@@ -28,6 +28,8 @@ static void queue_enter(struct nvme_tcp_queue *queue,
 {
     ASSERT(queue_next[queue->state] & BIT(next));
     queue->state = (uint8_t)next;
+    queue->tcp->awaiting -= queue->awaits_number;
+    queue->awaits_number = false;
 }
 
 void tcp_queue_needs_step(struct nvme_tcp_queue *queue)
@@ -216,6 +218,9 @@ static __attribute__((noinline)) void queues_step(struct nvme_tcp *tcp)
 
 bool nvme_tcp_step(struct nvme_tcp *tcp)
 {
+    if (__builtin_expect(tcp->awaiting != 0, 0)) {
+        tcp_room_serve(tcp);
+    }
     if (__builtin_expect(tcp->step_first == NULL, 1)) {
         return false;
     }
@@ -280,6 +285,7 @@ static void queue_init(struct nvme_tcp_queue *queue, uint32_t id,
     queue->qid = 0;
     queue->is_behind_tls = peer->is_behind_tls;
     queue->is_connected = false;
+    queue->awaits_number = false;
     queue->has_flow_control = true;
     queue->has_close = false;
     queue->has_abort = false;
@@ -340,43 +346,10 @@ uint16_t nvme_tcp_asked(struct nvme_tcp *tcp, uint32_t id,
     return (uint16_t)(queue - tcp->queues);
 }
 
-/* Reserve a queue pair, if need be that of another connection. */
-static bool qpair_reserve(struct nvme_tcp_queue *queue)
-{
-    struct nvme_tcp *tcp = queue->tcp;
-    uint8_t laddr = queue->event.laddr;
-    struct nvmf_qpair_params params = {
-        .transport = queue->is_behind_tls ? &tcp->behind_tls : &tcp->transport,
-    };
-    uint16_t other;
-
-    if (laddr < NVMF_MAX_ADDRESSES) {
-        params.portid = tcp->config.portid[laddr];
-        params.link = tcp->config.link[laddr];
-    }
-    memcpy(params.host, queue->event.host, sizeof(params.host));
-    if (nvmf_qpair_reserve(tcp->config.target, &params, &queue->number) ==
-        NVMF_RESERVE_OK) {
-        return true;
-    }
-    /* The other one's place is free when its connection has ended. */
-    if (nvmf_qpair_displace(tcp->config.target, &params, tcp->now_us, &other) ==
-        NVMF_ROOM_OWN) {
-        tcp_queue_abort(queue_of(tcp, other));
-    }
-    return false;
-}
-
-static void queue_established(struct nvme_tcp_queue *queue)
+void tcp_queue_open(struct nvme_tcp_queue *queue)
 {
     struct nvme_tcp *tcp = queue->tcp;
 
-    tcp->counters[NVME_TCP_CONNECTIONS]++;
-    if (!tcp_room_make(queue) || !qpair_reserve(queue)) {
-        tcp->counters[NVME_TCP_REFUSED]++;
-        tcp_queue_abort(queue);
-        return;
-    }
     queue_enter(queue, TCP_QUEUE_OPEN);
     queue->qpair_state = TCP_QPAIR_HELD;
     queue->event.qpair = queue->number;
@@ -385,6 +358,27 @@ static void queue_established(struct nvme_tcp_queue *queue)
     nvmf_qpair_set_label(tcp->config.target, queue->number, queue->id);
     nvmf_qpair_open(tcp->config.target, queue->number, tcp->now_us);
     nvmf_qpair_confirm(tcp->config.target, queue->number);
+    tcp_queue_needs_step(queue); /* its first bytes may have come */
+}
+
+void tcp_queue_refuse(struct nvme_tcp_queue *queue)
+{
+    queue->tcp->counters[NVME_TCP_REFUSED]++;
+    tcp_queue_abort(queue);
+}
+
+/* Those who wait for a number come first. */
+static void queue_established(struct nvme_tcp_queue *queue)
+{
+    struct nvme_tcp *tcp = queue->tcp;
+
+    tcp->counters[NVME_TCP_CONNECTIONS]++;
+    tcp_room_serve(tcp);
+    if (tcp_room_make(queue) && tcp_room_reserve(queue)) {
+        tcp_queue_open(queue);
+    } else if (!queue->awaits_number) {
+        tcp_queue_refuse(queue);
+    }
 }
 
 /* ---- What the socket reports. */
@@ -502,6 +496,9 @@ static void queue_watch(struct nvme_tcp_queue *queue)
     if (queue->state >= TCP_QUEUE_ENDING && queue->state < TCP_QUEUE_ABORTING &&
         tcp->now_us - queue->ending_us >= END_US) {
         tcp_queue_abort(queue);
+    } else if (queue->awaits_number &&
+               tcp->now_us - queue->since_us >= END_US) {
+        tcp_queue_refuse(queue);
     } else if (queue->state == TCP_QUEUE_OPEN) {
         if (queue->reader.state == TCP_READ_WAIT) {
             tcp_queue_needs_step(queue); /* others may have given requests */

@@ -2,6 +2,8 @@
 /* Room for new connections. */
 #include "nvmeof/tcp/tcp_state.h"
 
+#include <string.h>
+
 #include "nvmeof/target/make_room.h"
 
 /* Whether a connection is one of those that a transport counts. */
@@ -95,4 +97,85 @@ struct nvme_tcp_queue *tcp_room_take(struct nvme_tcp *tcp)
         queue++;
     }
     return queue;
+}
+
+/* ---- Numbers of queue pairs. */
+
+static struct nvmf_qpair_params params_of(const struct nvme_tcp_queue *queue)
+{
+    const struct nvme_tcp *tcp = queue->tcp;
+    uint8_t laddr = queue->event.laddr;
+    struct nvmf_qpair_params params = {
+        .transport = queue->is_behind_tls ? &tcp->behind_tls : &tcp->transport,
+    };
+
+    if (laddr < NVMF_MAX_ADDRESSES) {
+        params.portid = tcp->config.portid[laddr];
+        params.link = tcp->config.link[laddr];
+    }
+    memcpy(params.host, queue->event.host, sizeof(params.host));
+    return params;
+}
+
+static bool has_number(struct nvme_tcp_queue *queue)
+{
+    const struct nvmf_qpair_params params = params_of(queue);
+
+    return nvmf_qpair_reserve(queue->tcp->config.target, &params,
+                              &queue->number) == NVMF_RESERVE_OK;
+}
+
+bool tcp_room_reserve(struct nvme_tcp_queue *queue)
+{
+    struct nvme_tcp *tcp = queue->tcp;
+    const struct nvmf_qpair_params params = params_of(queue);
+    enum nvmf_room room;
+    uint16_t other;
+
+    if (has_number(queue)) {
+        return true;
+    }
+    room =
+        nvmf_qpair_displace(tcp->config.target, &params, tcp->now_us, &other);
+    if (room == NVMF_ROOM_OWN) {
+        tcp_queue_abort(&tcp->queues[tcp->by_qpair[other]]);
+    }
+    if (room != NVMF_ROOM_NONE) {
+        queue->awaits_number = true;
+        queue->since_us = tcp->now_us;
+        tcp->awaiting++;
+    }
+    return false;
+}
+
+static struct nvme_tcp_queue *first_waiting(struct nvme_tcp *tcp)
+{
+    struct nvme_tcp_queue *first = NULL;
+
+    for (unsigned int i = 0; i < NVME_TCP_QUEUES; i++) {
+        struct nvme_tcp_queue *queue = &tcp->queues[i];
+
+        if (queue->awaits_number &&
+            (first == NULL || queue->since_us < first->since_us)) {
+            first = queue;
+        }
+    }
+    return first;
+}
+
+/* While it has waited, others may have taken the last connection. */
+void tcp_room_serve(struct nvme_tcp *tcp)
+{
+    struct nvme_tcp_queue *queue;
+
+    while (tcp->awaiting != 0 && has_number(queue = first_waiting(tcp))) {
+        if (tcp_room_make(queue)) {
+            tcp_queue_open(queue);
+        } else {
+            bool is_free = nvmf_qpair_closed(tcp->config.target, queue->number);
+
+            ASSERT(is_free); /* it was reserved only */
+            tcp_queue_refuse(queue);
+        }
+    }
 }

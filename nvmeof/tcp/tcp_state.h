@@ -55,7 +55,8 @@ struct nvme_tcp_span {
 /* The states of a queue, which are those of its connection. */
 enum nvme_tcp_queue_state {
     TCP_QUEUE_FREE,    /* Unused; waits for a SYN. */
-    TCP_QUEUE_OPENING, /* Accepted; waits for the end of the handshake. */
+    TCP_QUEUE_OPENING, /* Accepted; waits for the end of the handshake, and then
+                        * for a queue pair. */
     TCP_QUEUE_OPEN,    /* Takes PDUs, until either side ends it. */
     TCP_QUEUE_ENDING,  /* The target has ended it: nothing is read; waits until
                         * all responses were sent, and then for the end of the
@@ -109,6 +110,8 @@ struct nvme_tcp_queue {
     uint16_t qid;        /* NVMe queue identifier; 0 before Connect */
     bool is_behind_tls;
     bool is_connected;            /* Connect was accepted */
+    bool awaits_number;           /* OPENING: until a queue pair is free, */
+    uint64_t since_us;            /* since then */
     bool has_flow_control;        /* of the SQ */
     bool needs_step;              /* it is in the list tcp->step_first */
     bool was_disconnected;        /* by the target */
@@ -164,6 +167,7 @@ struct nvme_tcp {
     uint64_t watch_us; /* next check; 0: nothing to check */
     bool is_on;
     uint32_t queues_used, qpairs_used, requests_used;
+    uint32_t awaiting; /* queues with awaits_number */
     struct nvme_tcp_request *free_requests;
     uint32_t pool_free; /* slots of all queues: so many of the following ones */
     uint16_t free_slots[NVME_TCP_POOL_SLOTS];
@@ -179,6 +183,12 @@ struct nvme_tcp {
 
 /** Let the next nvme_tcp_step() look at the queue. */
 void tcp_queue_needs_step(struct nvme_tcp_queue *queue);
+
+/** It has a queue pair, and takes PDUs from now on. */
+void tcp_queue_open(struct nvme_tcp_queue *queue);
+
+/** There is no room for it. */
+void tcp_queue_refuse(struct nvme_tcp_queue *queue);
 
 /** End the connection: send the PDUs that are complete, and close. */
 void tcp_queue_close(struct nvme_tcp_queue *queue);
@@ -209,6 +219,14 @@ bool tcp_room_make(struct nvme_tcp_queue *queue);
 
 /** @return a queue for a handshake, or NULL */
 struct nvme_tcp_queue *tcp_room_take(struct nvme_tcp *tcp);
+
+/** Reserve a queue pair for a connection.  If all numbers are in use, and
+ * another queue pair has to go, the connection waits for its number.
+ * @return false: it waits (awaits_number), or there is none */
+bool tcp_room_reserve(struct nvme_tcp_queue *queue);
+
+/** Open the connections that wait for numbers that are free now. */
+void tcp_room_serve(struct nvme_tcp *tcp);
 
 /* ---- tcp_receive.c: the stream of PDUs. */
 

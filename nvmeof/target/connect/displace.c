@@ -160,8 +160,8 @@ enum nvmf_room nvmf_qpair_displace(struct nvmf_target *target,
     if (target->qpair[*index].transport == params->transport) {
         return NVMF_ROOM_OWN;
     }
-    target->qpair[*index].is_displaced = true;
     if (!is_full) {
+        target->qpair[*index].is_displaced = true;
         qpair_give_charge(target, *index);
     }
     qpair_end_silent(target, *index);

@@ -10,6 +10,7 @@
 
 #include "lib/bytes.h"
 #include "lib/crc32c.h"
+#include "nvmeof/target/make_room.h"
 #include "tests/test_fixture.h"
 
 enum {
@@ -1424,6 +1425,100 @@ static void test_each_request_of_rdma_ends_one_queue_pair_of_tcp(void **state)
         fake_close(w->fake, hosts[i].qpair);
     }
     assert_int_equal(nvmf_target_displaced(target), ended);
+}
+
+/* A stranger holds all numbers of queue pairs by RDMA.  @return the oldest */
+static uint16_t fill_with_rdma(struct world *w)
+{
+    const struct nvmf_qpair_hints hints = {.qid = 1, .sqsize = 1};
+    const struct nvmf_qpair_params params = {
+        .transport = &w->fake->transport, .hints = &hints, .host = {1}};
+    struct nvmf_target *target = w->fake->target;
+    uint16_t qpair, first = 0;
+
+    for (unsigned int i = 0; i < NVMF_MAX_QPAIRS; i++) {
+        assert_int_equal(nvmf_qpair_reserve(target, &params, &qpair),
+                         NVMF_RESERVE_OK);
+        nvmf_qpair_open(target, qpair, w->now_us);
+        nvmf_qpair_confirm(target, qpair);
+        first = i == 0 ? qpair : first;
+    }
+    world_run(w, 2 * SECOND_US);
+    return first;
+}
+
+static void end_rdma(struct world *w)
+{
+    for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
+        const struct nvmf_qpair *qpair = &w->fake->target->qpair[i];
+
+        if (qpair->transport == &w->fake->transport &&
+            qpair->state != QPAIR_FREE) {
+            fake_close(w->fake, i);
+        }
+    }
+}
+
+/* The connection is held until the number is free.  What it has sent meanwhile
+ * counts then. */
+static void test_a_newcomer_waits_for_the_number_of_a_stranger(void **state)
+{
+    struct world *w = *state;
+    uint16_t oldest = fill_with_rdma(w);
+    struct link link = {.peer = world_connect(w)};
+
+    assert_int_equal(w->fake->disconnect_count, 2); /* without waiting for it */
+    assert_int_equal(w->fake->disconnected[0], oldest);
+    send_ic_req(w, &link);
+    world_run(w, SECOND_US);
+    assert_false(link.peer->is_ended);
+    assert_int_equal(link.peer->received, 0);
+    fake_close(w->fake, oldest);
+    (void)world_take(w, link.peer, PDU_IC_LEN);
+    assert_int_equal(connect_queue(w, &link, 0, 0xffff, true).status, 0);
+    assert_int_equal(nvmf_target_displaced(w->fake->target), 1);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_REFUSED), 0);
+    end_rdma(w);
+}
+
+/* One that comes when the number is free does not take it from the first. */
+static void test_newcomers_get_numbers_in_their_order(void **state)
+{
+    struct world *w = *state;
+    uint16_t oldest = fill_with_rdma(w);
+    struct link first = {.peer = world_connect(w)};
+    struct link second = {.peer = world_connect(w)};
+
+    assert_int_equal(w->fake->disconnect_count, 4);
+    send_ic_req(w, &second);
+    fake_close(w->fake, oldest);
+    send_ic_req(w, &first);
+    (void)world_take(w, first.peer, PDU_IC_LEN);
+    world_run(w, SECOND_US);
+    assert_int_equal(second.peer->received, 0);
+    world_close(w, second.peer); /* its host gives up */
+    world_await_end(w, second.peer);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_REFUSED), 0);
+    assert_int_equal(w->tcp->awaiting, 0);
+    end_rdma(w);
+}
+
+/* The stranger's queue pair does not end: the newcomer does not wait for ever.
+ */
+static void test_a_newcomer_does_not_wait_for_ever(void **state)
+{
+    struct world *w = *state;
+    struct world_peer *peer;
+
+    (void)fill_with_rdma(w);
+    peer = world_connect(w);
+    world_run(w, 4 * SECOND_US);
+    assert_false(peer->is_ended);
+    world_run(w, 3 * SECOND_US);
+    assert_true(peer->is_ended);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_REFUSED), 1);
+    assert_int_equal(w->tcp->awaiting, 0);
+    end_rdma(w);
 }
 
 static void send_connect(struct world *w, const struct link *link, uint16_t qid,
