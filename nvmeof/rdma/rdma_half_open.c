@@ -39,6 +39,10 @@ void rdma_half_open_add(struct rdma_queue *qp)
     struct rdma_half_open *list = &qp->rdma->half_open;
 
     ASSERT(!qp->is_half_open);
+    if (qp->rdma->config.managers[qp->manager].qp_type == VERBS_QP_IW) {
+        rdma_queue_confirm(qp);
+        return;
+    }
     qp->is_half_open = true;
     qp->requested_us = qp->rdma->now_us;
     qp->next_half_open = NULL;

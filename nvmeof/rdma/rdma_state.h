@@ -162,7 +162,7 @@ bool rdma_relay_is_plain(const void *ctx);
 
 void rdma_half_open_init(struct rdma_transport *rdma);
 
-/** A request has been accepted. */
+/** A request has been accepted: it is half-open, unless TCP carries it. */
 void rdma_half_open_add(struct rdma_queue *qp);
 
 /** Make room for a request: end the oldest half-open connection of its sender
@@ -190,6 +190,10 @@ void rdma_queue_needs_step(struct rdma_queue *qp);
 /** Tell connection management that the peer's first data has arrived.  Data
  * confirms the connection as an RTU does, which may be late or lost. */
 void rdma_queue_heard(struct rdma_queue *qp);
+
+/** The peer has received the answer to its request, or has proven its address
+ * before. */
+void rdma_queue_confirm(struct rdma_queue *qp);
 
 /** Mark the connection as failed; the next step takes it down. */
 void rdma_queue_fail(struct rdma_queue *qp);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "nvmeof/target/make_room.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/rdma_private.h"
 
@@ -23,8 +24,7 @@ void rdma_queue_fail(struct rdma_queue *qp)
     }
 }
 
-/* The peer has received the answer to its request. */
-static void confirm_queue(struct rdma_queue *qp)
+void rdma_queue_confirm(struct rdma_queue *qp)
 {
     qp->is_proven = true;
     nvmf_qpair_confirm(qp->rdma->config.target, qp->number);
@@ -33,7 +33,7 @@ static void confirm_queue(struct rdma_queue *qp)
 void rdma_queue_heard(struct rdma_queue *qp)
 {
     qp->is_heard = true;
-    confirm_queue(qp);
+    rdma_queue_confirm(qp);
     qp->conn->ops->data_received(qp->conn);
 }
 
@@ -431,11 +431,7 @@ static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
     rdma->qpairs_in_use++;
     conn->ctx = qp;
     nvmf_qpair_open(rdma->config.target, number, rdma->now_us);
-    if (rdma->config.managers[qp->manager].qp_type == VERBS_QP_IW) {
-        confirm_queue(qp); /* the handshake of TCP has proven the address */
-    } else {
-        rdma_half_open_add(qp);
-    }
+    rdma_half_open_add(qp);
     nvme_rdma_rep_emit(private_data, qp->depth);
     conn->ops->accept(conn, qp->qpn, private_data, sizeof(private_data));
 }
@@ -445,7 +441,7 @@ static void conn_established(void *ctx, struct rdma_cm_conn *conn)
     struct rdma_queue *qp = ctx;
 
     (void)conn;
-    confirm_queue(qp);
+    rdma_queue_confirm(qp);
     report_conn_event(qp, true);
 }
 

@@ -463,39 +463,6 @@ void nvmf_qpair_open(struct nvmf_target *target, uint16_t qpair,
  */
 void nvmf_qpair_confirm(struct nvmf_target *target, uint16_t qpair);
 
-/* Which queue pair has to go for a request. */
-enum nvmf_room {
-    NVMF_ROOM_NONE,  /* None has to. */
-    NVMF_ROOM_OWN,   /* One of the same transport, which ends its connection at
-                      * once and without waiting for the peer. */
-    NVMF_ROOM_NOW,   /* One of another transport, whose part of the queue budget
-                      * is free already. */
-    NVMF_ROOM_LATER, /* One of another transport, whose number is free when its
-                      * connection has ended. */
-};
-
-/**
- * nvmf_qpair_reserve() has found no resources for a request: choose a queue
- * pair that has to go, because its host has proven no identity and another
- * address has its share already.  The target ends one of another transport.
- *
- * @param qpair  set to the one of NVMF_ROOM_OWN
- */
-MUST_USE enum nvmf_room nvmf_qpair_displace(
-    struct nvmf_target *target, const struct nvmf_qpair_params *params,
-    uint64_t now_us, uint16_t *qpair);
-
-/**
- * The same, before nvmf_qpair_reserve(), for NVMF_UNPROVEN_ADDRESSES and
- * NVMF_UNPROVEN_STREAMS.  Call it until it returns false.
- *
- * @param address  16 bytes, zero before the first call: the address that loses
- *                 its queue pairs, for the next call
- */
-MUST_USE bool nvmf_qpair_displace_address(
-    struct nvmf_target *target, const struct nvmf_qpair_params *params,
-    uint8_t *address, uint16_t *qpair);
-
 /**
  * The connection has ended, or was never established: no more capsules arrive.
  *

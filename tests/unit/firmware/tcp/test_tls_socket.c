@@ -973,7 +973,7 @@ static bool nvme_awaits_peer(uint32_t tid)
 }
 
 /* Whether the main loop sleeps after a few turns. */
-static bool sleeps(void)
+static bool loop_sleeps(void)
 {
     unsigned int turns = 0;
 
@@ -995,20 +995,20 @@ static void test_a_flood_of_key_updates_lets_the_loop_sleep(void **state)
     (void)state;
     peer_opens_with_keys(1);
     peer_updates_key(1);
-    assert_true(sleeps());
+    assert_true(loop_sleeps());
     assert_int_equal(engine[1].keys, 4);
     assert_int_equal(engine[1].sends, 1);
     assert_false(nvme_awaits_peer(1));
     for (unsigned int i = 0; i < 3; i++) {
         peer_updates_key(1); /* the record that the engine has opened before */
-        assert_true(sleeps());
+        assert_true(loop_sleeps());
         assert_int_equal(engine[1].keys, 4 + 2 * i);
         assert_false(nvme_sends(1));
         assert_true(nvme_awaits_peer(1));
         assert_int_equal(nvme->may_send[0], i);
         engine_has_sent(1);
         assert_int_equal(nvme->may_send[0], i + 1);
-        assert_true(sleeps());
+        assert_true(loop_sleeps());
         assert_int_equal(engine[1].keys, 6 + 2 * i);
         assert_int_equal(engine[1].sends, 1);
     }
@@ -1029,12 +1029,12 @@ static void test_a_full_engine_lets_the_loop_sleep(void **state)
     assert_false(nvme_sends(1));
     assert_true(nvme_awaits_peer(1));
     peer_updates_key(1);
-    assert_true(sleeps());
+    assert_true(loop_sleeps());
     assert_int_equal(engine[1].keys, 2);
     engine[1].sends--;
     take_entry(TOE_KIND_SENT, 1, 0);
     assert_int_equal(nvme->sent[0] + nvme->failed[0], 1);
-    assert_true(sleeps());
+    assert_true(loop_sleeps());
     assert_int_equal(engine[1].keys, 4);
     assert_true(nvme_awaits_peer(1)); /* the answer has the place */
     engine_has_sent(1);
@@ -1052,11 +1052,11 @@ static void test_an_aborted_connection_lets_the_loop_sleep(void **state)
     assert_int_equal(engine[1].aborts, 1);
     engine_has_sent(1);
     peer_updates_key(1);
-    assert_true(sleeps());
+    assert_true(loop_sleeps());
     assert_false(nvme_sends(1));
     assert_true(nvme_awaits_peer(1));
     assert_true(nvme->socket.close(nvme->socket.ctx, 1));
-    assert_true(sleeps());
+    assert_true(loop_sleeps());
     assert_int_equal(engine[1].closes, 0);
     assert_int_equal(nvme->closed[0], 0);
     engine_ends(1);
@@ -1077,17 +1077,17 @@ static void test_the_firmware_opens_no_record_before_it_can_answer(void **state)
     conn = &tls.conns[tls.conn_of[0]];
     for (unsigned int i = 0; i <= TLS_TX_SLOTS + 2; i++) {
         peer_sends(0, record, sizeof(record));
-        assert_true(sleeps());
+        assert_true(loop_sleeps());
     }
     assert_int_equal(engine[0].sends, TLS_TX_SLOTS);
     assert_int_equal(conn->received - conn->read, 2 * sizeof(record));
     take_entry(TOE_KIND_FINISHED, 0, 0); /* behind them */
-    assert_true(sleeps());
+    assert_true(loop_sleeps());
     assert_int_equal(nvme->finished[0], 0);
     while (engine[0].sends != 0) {
         engine[0].sends--;
         take_entry(TOE_KIND_SENT, 0, 0);
-        assert_true(sleeps());
+        assert_true(loop_sleeps());
     }
     assert_int_equal(conn->received, conn->read);
     assert_int_equal(nvme->finished[0], 1);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "nvmeof/target/connect/connect.h"
+#include "nvmeof/target/make_room.h"
 
 enum {
     DEEP = 63, /* 127 such I/O queues and an admin queue fill the drive */
