@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 KEPT = 3            # checkouts of earlier revisions
 # Runs in the other checkout.  Its modules have moved: before, all of them were in essd.
+# The argument "native" asks for the firmware of a native hart, too.
 BUILD = """
 import json, sys
 sys.path.insert(0, "tools")
@@ -36,8 +37,9 @@ try:
 except ImportError:
     from essd import fw_build, qemu_build
 firmware = fw_build.ensure_firmware()
+native = getattr(fw_build, "ensure_native_hart", None) if "native" in sys.argv else None
 print(json.dumps({"qemu": str(qemu_build.ensure_qemu()), "image": str(firmware.image),
-                  "version": firmware.version}))
+                  "version": firmware.version, "native": str(native()) if native else ""}))
 """
 
 
@@ -103,12 +105,13 @@ def drop_old(current: Path) -> None:
         in_use.delete(old)
 
 
-def binaries(base: str) -> Binaries:
-    """Build what BASE is compared by."""
+def binaries(base: str, with_native: bool = False) -> Binaries:
+    """Build what BASE is compared by; with its native hart, if it has one."""
     source = checkout(base)
     with show.busy(f"building the drive of {base}"):
         # PYTHONPATH may name this checkout's modules.
-        done = subprocess.run([sys.executable, "-c", BUILD], cwd=source, check=False, text=True,
+        done = subprocess.run([sys.executable, "-c", BUILD, *["native"] * with_native],
+                              cwd=source, check=False, text=True,
                               env={word: value for word, value in os.environ.items()
                                    if word != "PYTHONPATH"},
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=BUILD_S)
@@ -118,7 +121,7 @@ def binaries(base: str) -> Binaries:
         firmware = Firmware(image, image, image, image, facts["version"])
         qemu = Path(facts["qemu"])
         in_use.hold(qemu.parent)
-        return Binaries(qemu, firmware)
+        return Binaries(qemu, firmware, Path(facts["native"]) if facts["native"] else None)
     except (IndexError, ValueError, KeyError, TypeError):
         last = (done.stderr.strip() or "no output").splitlines()[-1]
         raise EssdError(f"--compare {base}: its drive cannot be built: {last}") from None
@@ -133,7 +136,7 @@ def sides(nand: str | None, is_block: bool, mtu: int, earlier: Binaries) -> Sequ
             Side("new", wish(nand, is_block, mtu, None)))
 
 
-def command(base: str, seconds: int, rounds: int | None, only: str, mtu: int, is_block: bool,
+def command(base: str, seconds: float, rounds: int | None, only: str, mtu: int, is_block: bool,
             nand: str | None, output: "Output") -> None:
     """Run `essd bench --compare BASE`."""
     rounds = turns.ROUNDS if rounds is None else rounds

@@ -35,6 +35,7 @@ from . import report as bench_report
 
 NAMES = {"peer": "nvmet"}       # of targets that are called otherwise in the results
 ROUNDS = 2
+MTU = 1500
 
 # The names are those of --native, too (bench_native.WORKLOADS).
 WORKLOADS = [
@@ -287,11 +288,39 @@ def refuse(kind: str, target: str, silent: int, timing: Timing,
                             "turns, with essd's own initiator")
 
 
-def command(native: bool, seconds: int, rounds: int | None, only: str, mtu: int,
+def goals_command(native: bool, seconds: float, rounds: int | None, only: str,
+                  mtu: int | None, target: str, silent: int, nand: str | None,
+                  output: Output, block: bool, timing: Timing) -> None:
+    from . import goals_report as bench_goals
+    refuse("--goals", target, silent, timing, (
+        ("--native", native), ("--nand", nand), ("--block", block), ("--html", output.html),
+        ("--steady", timing.steady),
+        ("--compare FILE", output.compare is not None and output.base is None)))
+    if output.as_json:
+        show.only_data()
+    bench_goals.command(seconds, rounds, only, mtu, output)
+
+
+def whole(seconds: float) -> int:
+    """EssdError for a part of a second, which fio and virtual time do not take here."""
+    if seconds != int(seconds):
+        raise EssdError(f"--seconds {seconds:g}: use whole seconds, except with --native, "
+                        "--growth, --goals and --compare BASE")
+    return int(seconds)
+
+
+def command(native: bool, seconds: float, rounds: int | None, only: str, mtu: int | None,
             target: str, silent: int, nand: str | None, output: Output,
             block: bool = False, timing: Timing | None = None, mount: bool = False,
-            growth: bool = False) -> None:
+            growth: bool = False, goals: bool = False) -> None:
     """Run `essd bench`."""
+    if goals:
+        if mount or growth:
+            raise EssdError(f"--{'mount' if mount else 'growth'} does not go with --goals")
+        goals_command(native, seconds, rounds, only, mtu, target, silent, nand, output, block,
+                      timing or Timing())
+        return
+    mtu = MTU if mtu is None else mtu
     if mount:
         from . import mount as bench_mount
         for option, is_given in (
@@ -337,7 +366,7 @@ def command(native: bool, seconds: int, rounds: int | None, only: str, mtu: int,
             bench_virtual.steady_command(nand, output.as_json)
             return
         mips = bench_virtual.MIPS if timing.mips is None else timing.mips
-        bench_virtual.command(seconds, only, nand, timing.seed or 1, mips, output, earlier)
+        bench_virtual.command(whole(seconds), only, nand, timing.seed or 1, mips, output, earlier)
         return
     if nand is not None and silent:
         raise EssdError("--nand: not with --silent")
@@ -348,7 +377,7 @@ def command(native: bool, seconds: int, rounds: int | None, only: str, mtu: int,
                         "media, and not with --target nvmet")
     if nand is not None and not native:
         from . import media as bench_media
-        bench_media.command(seconds, rounds, only, mtu, nand, output, earlier)
+        bench_media.command(whole(seconds), rounds, only, mtu, nand, output, earlier)
         return
     if nand is not None:
         from . import nand as bench_nand
@@ -362,6 +391,7 @@ def command(native: bool, seconds: int, rounds: int | None, only: str, mtu: int,
     if silent:
         raise EssdError("--silent: only with --native")
     workloads = wanted_workloads(only, WORKLOADS)
+    fio_seconds = whole(seconds)
     instance = Instance("bench")
     wish = Wish(name="bench", mtu=mtu, beside=target == "both", block=block,
                 nand=None if target == "nvmet" else timing.nand,
@@ -377,7 +407,7 @@ def command(native: bool, seconds: int, rounds: int | None, only: str, mtu: int,
             jobs = [Job.on(instance, name) for name in names[target]]
             for job in jobs:
                 wait_target(job)
-            rows, lost = run(jobs, seconds, rounds, workloads, lambda row: show.line(
+            rows, lost = run(jobs, fio_seconds, rounds, workloads, lambda row: show.line(
                 f"{row.workload}, {name_of(row.target)}: {row.iops:.0f} IOPS"))
         finally:
             with interrupts.ignored():

@@ -99,7 +99,7 @@ def wanted_axes(only: str, is_block: bool) -> list[Axis]:
     return [axis for axis in found if not (axis.needs_nand and is_block)]
 
 
-def command(seconds: int, rounds: int | None, only: str, mtu_bytes: int, is_block: bool,
+def command(seconds: float, rounds: int | None, only: str, mtu_bytes: int, is_block: bool,
             output: "Output") -> None:
     """Run `essd bench --growth`."""
     rounds = turns.ROUNDS if rounds is None else rounds

@@ -98,7 +98,7 @@ def show_rows(rows: list[Row]) -> None:
                   "other's CPU")
 
 
-def command(seconds: int, rounds: int, only: str, mtu: int, nand: str,
+def command(seconds: float, rounds: int, only: str, mtu: int, nand: str,
             output: "Output", earlier: list[Result] | None) -> None:
     """Run `essd bench --native --nand`."""
     if rounds < 1:
@@ -115,7 +115,7 @@ def command(seconds: int, rounds: int, only: str, mtu: int, nand: str,
                  "essd bench --native --nand: NAND flash beside a block medium")
 
 
-def run_beside(seconds: int, rounds: int, only: str, mtu: int, nand: str,
+def run_beside(seconds: float, rounds: int, only: str, mtu: int, nand: str,
                program: Path) -> list[Row]:
     """Measure both drives, whose names are claimed, and delete them."""
     for name in NAMES.values():

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from .bench import Output
 
 NAME = "bench-native"
+CONNECT_S = 60
+POWER_ON_LOAD_S = 0.1   # of I/O after a start that is measured
 IDLE_S = 3.0
 SETTLE_S = 1.0
 SILENT_END_S = 12.0     # the drive's retries to a silent host end after 8 s
@@ -132,7 +134,14 @@ class Bench:
         """
         return self.initiator(FILL, FILL_S, who=who, once=True)
 
-    def result(self, process: "subprocess.Popen[str]", timeout_s: float) -> Any:
+    def result(self, process: "subprocess.Popen[str]", timeout_s: float,
+               drive: "subprocess.Popen[bytes] | None" = None) -> Any:
+        """What the initiator has measured.
+
+        With `drive`, an EssdError comes at once if the drive ends, and not after the time.
+        """
+        if drive is not None:
+            self.wait_beside(process, timeout_s, drive)
         try:
             output, errors = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -149,6 +158,34 @@ class Bench:
             raise EssdError(f"the initiator failed: {''.join(last)}; see "
                             f"{console_log(self.folder, 'drive')}")
         return json.loads(output)
+
+    def wait_beside(self, process: "subprocess.Popen[str]", timeout_s: float,
+                    drive: "subprocess.Popen[bytes]") -> None:
+        """Wait until the initiator ends, which prints little, or the time is over.
+
+        EssdError, after the initiator was ended, if the drive ends first.
+        """
+        deadline = time.monotonic() + timeout_s
+        try:
+            while process.poll() is None and time.monotonic() < deadline:
+                if drive.poll() is not None:
+                    log = process_log(self.folder, "drive")
+                    said = log.read_text(errors="replace").strip().splitlines()
+                    raise EssdError("the drive's QEMU has ended: "
+                                    + (said[-1] if said else f"status {drive.returncode}"))
+                time.sleep(0.02)
+        except BaseException:
+            process.kill()
+            process.communicate(timeout=LOOK_UP_S)
+            raise
+
+    def power_on_s(self) -> float:
+        """Start the drive, end it again, and return the time from the start of QEMU to a
+        connection on port 4420."""
+        process = self.initiator(WORKLOADS[0], POWER_ON_LOAD_S)
+        begin = time.monotonic()
+        with self.drive() as drive:
+            return float(self.result(process, CONNECT_S, drive)["connected_s"]) - begin
 
     def load(self, workload: str, seconds: float, silent: int,
              span_mib: int = SPAN_MIB) -> Any:
@@ -238,7 +275,7 @@ def show_rows(rows: list[Row], facts: Facts) -> None:
               f"load; idle CPU: {100 * facts.idle_cpu:.1f}% of a core")
 
 
-def command(seconds: int, only: str, mtu: int, silent: int, output: "Output",
+def command(seconds: float, only: str, mtu: int, silent: int, output: "Output",
             earlier: list[Result] | None, block: bool = False,
             nand: str | None = None) -> None:
     """Run `essd bench --native`."""
@@ -254,7 +291,7 @@ def command(seconds: int, only: str, mtu: int, silent: int, output: "Output",
                  "essd bench --native: the drive alone")
 
 
-def run_new(seconds: int, only: str, mtu: int, silent: int, program: Path, block: bool,
+def run_new(seconds: float, only: str, mtu: int, silent: int, program: Path, block: bool,
             nand: str | None) -> tuple[list[Row], Facts]:
     """Measure a new drive, whose name is claimed, and delete it."""
     setup.forget(NAME)

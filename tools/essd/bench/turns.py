@@ -32,10 +32,9 @@ from ..setup import setup
 from ..setup.setup import Wish
 from ..storage import nand_look
 from ..storage.nand_look import Fill
-from .native import Bench, FILL_S, Load
+from .native import Bench, CONNECT_S, FILL_S, Load
 
 ROUNDS = 5
-CONNECT_S = 60
 CALLS_S = 1.0           # how long system calls are counted
 SEED = 1                # of a preconditioned array
 
@@ -197,10 +196,10 @@ def total_calls(counts: Path) -> int | None:
 
 
 @contextlib.contextmanager
-def running(side: Side, number: int, program: Path, folder: Path) -> Iterator[Running]:
-    """Create and start the drives of a side, and write all blocks that are used."""
+def created(side: Side, number: int, program: Path, folder: Path) -> Iterator[list[Bench]]:
+    """Create the drives of a side, and delete them at the end."""
     with contextlib.ExitStack() as stack:
-        benches = []
+        benches: list[Bench] = []
         for n in range(side.drives):
             name = f"bench-{number}-{n}"
             stack.enter_context(claims.claimed(name, "essd bench"))
@@ -213,11 +212,20 @@ def running(side: Side, number: int, program: Path, folder: Path) -> Iterator[Ru
             benches.append(Bench(config, program, place, mtu))
             if side.fill:
                 fill_array(benches[-1], name, side.fill)
+        yield benches
+
+
+@contextlib.contextmanager
+def running(side: Side, number: int, program: Path, folder: Path) -> Iterator[Running]:
+    """Create and start the drives of a side, and write all blocks that are used."""
+    with contextlib.ExitStack() as stack:
+        benches = stack.enter_context(created(side, number, program, folder))
         started = Running(side, benches, [])
         for bench in benches:       # one by one, because a start takes a core
             first = bench.filler(side.load)
-            started.pids.append(stack.enter_context(bench.drive()).pid)
-            bench.result(first, CONNECT_S + FILL_S)
+            drive = stack.enter_context(bench.drive())
+            started.pids.append(drive.pid)
+            bench.result(first, CONNECT_S + FILL_S, drive)
         yield started
 
 

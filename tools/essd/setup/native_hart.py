@@ -26,6 +26,16 @@ def check(wish: "Wish", has_key: bool) -> None:
                         f"boot ROM that checks its firmware {SEE}")
 
 
+def chosen(wish: "Wish", built: Path | None) -> Path | None:
+    """The firmware for the drive's native hart: that of its own revision, or the one that
+    was built now.  None: the hart is a RISC-V one."""
+    if wish.hart != NATIVE or wish.binaries is None:
+        return built
+    if wish.binaries.native_hart is None:
+        raise EssdError("--hart native: the earlier revision has no native hart")
+    return wish.binaries.native_hart
+
+
 def kept(image: Path | None, flash: Path) -> str:
     """Copy the firmware beside the drive's flash, where a later build does not change it.
 

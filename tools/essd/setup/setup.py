@@ -46,6 +46,7 @@ class Binaries:
 
     qemu: Path
     firmware: Firmware
+    native_hart: Path | None = None     # the firmware for it, if this drive can have one
 
 
 @dataclass
@@ -527,7 +528,8 @@ def configured(wish: Wish) -> Config:
         config.drives["drive"] = Drive(str(drive.qemu), str(image), str(found.path),
                                        found.format, nqn, extra=wish.extra, nand=array,
                                        straps=level, boot_key=key, devices=drive_devices(wish),
-                                       hart_image=native_hart.kept(built.native_hart, image))
+                                       hart_image=native_hart.kept(
+                                           native_hart.chosen(wish, built.native_hart), image))
     if wish.host:
         kernel, relay = user_mode(built)
         config.hosts["host"] = Host(wish.memory_mib, wish.cpus,

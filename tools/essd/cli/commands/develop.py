@@ -120,13 +120,15 @@ def conform(native: Annotated[bool, typer.Option(
 def bench(native: Annotated[bool, typer.Option(
               "--native", help="Measure with essd's own initiator instead of a Linux "
                                "host, which would limit the results.")] = False,
-          seconds: Annotated[int, typer.Option(help="Seconds of each run.")] = 4,
+          seconds: Annotated[float, typer.Option(help="Seconds of each run.")] = 4,
           rounds: Annotated[int | None, typer.Option(
               help="Runs of each workload, or with --mount starts of each kind; the median "
-                   "is reported.  Default: 2, with --mount 5.")] = None,
+                   "is reported.  Default: 2; with --mount, and where several drives run in "
+                   "turns, 5.")] = None,
           only: Annotated[str, typer.Option(
               help="Run only workloads whose name contains this text.")] = "",
-          mtu: Annotated[int, typer.Option(help="MTU of the links.")] = 1500,
+          mtu: Annotated[int | None, typer.Option(
+              help="MTU of the links.  Default: 1500, with --goals 9000.")] = None,
           target: Annotated[str, typer.Option(
               help="Target to measure: both, drive or nvmet.")] = "both",
           silent: Annotated[int, typer.Option(
@@ -160,6 +162,10 @@ def bench(native: Annotated[bool, typer.Option(
               "--growth", help="Measure how the cost of an I/O grows with queue pairs, "
               "namespaces, data, drives, MTU, ports and kind of hart, one at a time; --only "
               "chooses.")] = False,
+          goals: Annotated[bool, typer.Option(
+              "--goals", help="Measure each goal of docs/performance.md and show whether it is "
+              "met; with --compare BASE beside an earlier drive.  --only chooses rows whose "
+              "name contains the text.")] = False,
           as_json: AsJson = False,
           html: Annotated[Path | None, typer.Option(
               metavar="FILE", help="Write an HTML page with charts, one file.")] = None,
@@ -173,7 +179,8 @@ def bench(native: Annotated[bool, typer.Option(
     from ...bench import bench as bench_module
     bench_module.command(native, seconds, rounds, only, mtu, target, silent, nand,
                          bench_module.Output(as_json, html, compare), block,
-                         bench_module.Timing(timing, seed, mips, steady), mount, growth)
+                         bench_module.Timing(timing, seed, mips, steady), mount, growth,
+                         goals)
 
 
 @command(DEVELOP)
