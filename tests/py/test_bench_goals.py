@@ -246,7 +246,7 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(turns.setup, "configure", configure)
     monkeypatch.setattr(bench_native, "drive_command", lambda *_: [
         "sh", "-c", f"echo $$ >> {tmp_path}/pids; exec sleep 1000"])
-    monkeypatch.setattr(turns.cpu, "spent", lambda _pid: Spent(time.monotonic(), 0))
+    monkeypatch.setattr(turns.cpu, "spent", lambda _pid: Spent(time.monotonic()))
     monkeypatch.setattr(goals_report, "build_initiator", lambda: tmp_path / "initiator")
     monkeypatch.setattr(bench_base, "is_base", lambda _text: True)
     monkeypatch.setattr(bench_base, "binaries", lambda *_: Binaries(Path("q"), FIRMWARE))

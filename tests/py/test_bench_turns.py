@@ -69,7 +69,35 @@ def test_what_all_threads_of_a_process_use_is_counted() -> None:
         used = cpu.spent(process.pid)
         process.stdin.close()
     assert used.cpu_s >= 0.2 and used.switches > 0
-    assert Spent(2.0, 3) + Spent(1.0, 1) - Spent(0.5, 2) == Spent(2.5, 2)
+    found = Spent(2.0, {1: 3}) + Spent(1.0, {2: 1}) - Spent(0.5, {1: 2, 3: 9})
+    assert (found.cpu_s, found.switches) == (2.5, 2)
+
+
+def test_a_thread_that_ends_between_two_readings_keeps_its_share() -> None:
+    """QEMU's worker threads end when they have had nothing to do for a while.  What they
+    had used before then made the CPU time of a turn negative."""
+    script = ("import threading, time\n"
+              "def turn():\n"
+              "    end = time.thread_time() + 0.2\n"
+              "    while time.thread_time() < end: pass\n"
+              "    print(flush=True)\n"
+              "    input()\n"
+              "one = threading.Thread(target=turn)\n"
+              "one.start(); one.join()\n"
+              "print(flush=True)\n"
+              "input()\n")
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdin is not None
+        process.stdout.readline()
+        before = cpu.spent(process.pid)
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        used = cpu.spent(process.pid) - before
+        process.stdin.close()
+    assert before.cpu_s >= 0.2
+    assert 0 < used.cpu_s < 0.2 and used.switches >= 0
 
 
 def test_the_table_of_strace_is_read(tmp_path: Path) -> None:
