@@ -301,6 +301,22 @@ def goals_command(native: bool, seconds: float, rounds: int | None, only: str,
     bench_goals.command(seconds, rounds, only, mtu, output)
 
 
+def links_command(native: bool, seconds: float, rounds: int | None, only: str, mtu: int,
+                  target: str, silent: int, nand: str | None, output: Output, block: bool,
+                  timing: Timing) -> None:
+    from . import links as bench_links
+    for option, is_given in (("--native", native), ("--target", target != "both"),
+                             ("--silent", silent), ("--nand", nand), ("--block", block),
+                             ("--timing", timing.name), ("--steady", timing.steady),
+                             ("--html", output.html), ("--compare", output.compare)):
+        if is_given:
+            raise EssdError(f"{option} does not go with --links, which runs a drive and a Linux "
+                            "host for each kind of cable")
+    if output.as_json:
+        show.only_data()
+    bench_links.command(whole(seconds), rounds, only, mtu, output)
+
+
 def whole(seconds: float) -> int:
     """EssdError for a part of a second, which fio and virtual time do not take here."""
     if seconds != int(seconds):
@@ -312,15 +328,21 @@ def whole(seconds: float) -> int:
 def command(native: bool, seconds: float, rounds: int | None, only: str, mtu: int | None,
             target: str, silent: int, nand: str | None, output: Output,
             block: bool = False, timing: Timing | None = None, mount: bool = False,
-            growth: bool = False, goals: bool = False) -> None:
+            growth: bool = False, goals: bool = False, links: bool = False) -> None:
     """Run `essd bench`."""
+    kinds = [kind for kind, is_given in (("--goals", goals), ("--links", links),
+                                         ("--mount", mount), ("--growth", growth)) if is_given]
+    if len(kinds) > 1:
+        raise EssdError(f"{kinds[1]} does not go with {kinds[0]}")
     if goals:
-        if mount or growth:
-            raise EssdError(f"--{'mount' if mount else 'growth'} does not go with --goals")
         goals_command(native, seconds, rounds, only, mtu, target, silent, nand, output, block,
                       timing or Timing())
         return
     mtu = MTU if mtu is None else mtu
+    if links:
+        links_command(native, seconds, rounds, only, mtu, target, silent, nand, output, block,
+                      timing or Timing())
+        return
     if mount:
         from . import mount as bench_mount
         for option, is_given in (

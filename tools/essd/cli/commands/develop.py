@@ -124,7 +124,7 @@ def bench(native: Annotated[bool, typer.Option(
           rounds: Annotated[int | None, typer.Option(
               help="Runs of each workload, or with --mount starts of each kind; the median "
                    "is reported.  Default: 2; with --mount, and where several drives run in "
-                   "turns, 5.")] = None,
+                   "turns, 5; with --links 3.")] = None,
           only: Annotated[str, typer.Option(
               help="Run only workloads whose name contains this text.")] = "",
           mtu: Annotated[int | None, typer.Option(
@@ -166,6 +166,9 @@ def bench(native: Annotated[bool, typer.Option(
               "--goals", help="Measure each goal of docs/performance.md and show whether it is "
               "met; with --compare BASE beside an earlier drive.  --only chooses rows whose "
               "name contains the text.")] = False,
+          links: Annotated[bool, typer.Option(
+              "--links", help="Measure what each kind of cable costs the drive and a Linux host: "
+              "streams, datagrams and shared memory, in turns; --only chooses.")] = False,
           as_json: AsJson = False,
           html: Annotated[Path | None, typer.Option(
               metavar="FILE", help="Write an HTML page with charts, one file.")] = None,
@@ -180,7 +183,7 @@ def bench(native: Annotated[bool, typer.Option(
     bench_module.command(native, seconds, rounds, only, mtu, target, silent, nand,
                          bench_module.Output(as_json, html, compare), block,
                          bench_module.Timing(timing, seed, mips, steady), mount, growth,
-                         goals)
+                         goals, links)
 
 
 @command(DEVELOP)
