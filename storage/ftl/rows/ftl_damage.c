@@ -374,40 +374,115 @@ bool ftl_rescue_is_plane_doubtful(const struct ftl_rows_floor *ftl,
                                   uint32_t plane)
 {
     uint32_t block = rescue->flash.block;
-    uint8_t known =
-        ftl_good_planes(&ftl->space_floor, block, die) |
-        ftl->factory_planes[block * ftl->layout.geometry.dies + die];
+    uint32_t at = block * ftl->layout.geometry.dies + die;
+    uint8_t known = ftl_good_planes(&ftl->space_floor, block, die) |
+                    ftl->factory_planes[at] | ftl->left_planes[at];
 
     return (known & BIT(plane)) == 0;
 }
 
-/*
- * Whether two units of other dies, one of which is dead, may or may not be in
- * the sum.  The second attempt leaves out both.  If they have the same number,
- * the wrong sum looks right.  What is bad or dead is counted when the attempt
- * has ended: another die may have died since the first attempt.
- */
-static bool is_doubtful(const struct ftl_rows_floor *ftl,
-                        const struct ftl_rescue *rescue, uint32_t unit)
+/* How many units of other dies may or may not be in the sum of a unit.  What is
+ * bad or dead is counted now: more may be than when the attempt has begun. */
+static uint32_t count_doubtful(const struct ftl_rows_floor *ftl,
+                               const struct ftl_rescue *rescue, uint32_t unit)
 {
     uint32_t plane = rescue->saved[rescue->entry[unit]].plane;
     uint32_t own = rescue->row % ftl->layout.geometry.dies;
-    bool has_dead = rescue->has_dead;
     uint32_t count = 0;
 
     for (uint32_t die = 0; die < ftl->layout.geometry.dies; die++) {
         if (die != own &&
             ftl_rescue_is_plane_doubtful(ftl, rescue, die, plane)) {
-            has_dead |= ftl->dies.is_dead[die];
             count++;
         }
     }
-    return has_dead && count > 1u + rescue->num_absent[unit];
+    return count;
+}
+
+/* Whether one of these is of a dead die. */
+static bool has_dead_die(const struct ftl_rows_floor *ftl,
+                         const struct ftl_rescue *rescue, uint32_t unit)
+{
+    uint32_t plane = rescue->saved[rescue->entry[unit]].plane;
+    uint32_t own = rescue->row % ftl->layout.geometry.dies;
+
+    for (uint32_t die = 0; die < ftl->layout.geometry.dies; die++) {
+        if (die != own && ftl->dies.is_dead[die] &&
+            ftl_rescue_is_plane_doubtful(ftl, rescue, die, plane)) {
+            return true;
+        }
+    }
+    return rescue->has_dead;
+}
+
+bool ftl_rescue_needs_row_number(const struct ftl_rows_floor *ftl,
+                                 const struct ftl_rescue *rescue)
+{
+    uint32_t own = rescue->row % ftl->layout.geometry.dies;
+
+    if (ftl->state == FTL_MOUNTING || rescue->is_of_accumulator ||
+        rescue->row_number != 0 || ftl->dies.is_dead[own]) {
+        return false;
+    }
+    for (uint32_t i = 0; i < rescue->num_units; i++) {
+        if (count_doubtful(ftl, rescue, i) > 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether all of these were read, and no two have the same number. */
+static bool are_different(const struct ftl_rescue *rescue, uint32_t unit,
+                          uint32_t count)
+{
+    for (uint32_t i = 0; i < rescue->num_found[unit]; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            if (rescue->found[unit][i] == rescue->found[unit][j]) {
+                return false;
+            }
+        }
+    }
+    return rescue->num_found[unit] == count;
+}
+
+/*
+ * Whether a sum may be wrong although its number looks right.  If two units
+ * that have the same number are left out of the sum, or are taken for a part of
+ * it, both by mistake, the numbers cancel each other.  The numbers of their
+ * rows do not, so the sum is right if its row number is that of the rest of the
+ * row.  (Those of four rows may.  Then five units of a stripe are lost, and
+ * more than three planes of it have failed; beside a dead die, nothing is
+ * rebuilt then.)  If nothing of the row can be read, the sum counts if the
+ * units in question are known to have different numbers.
+ *
+ * A mount knows row numbers of its own (ftl_mount_expects_row()) and asks only
+ * if a die is dead.
+ */
+static bool is_doubtful(const struct ftl_rows_floor *ftl,
+                        const struct ftl_rescue *rescue, uint32_t unit,
+                        const struct ftl_system *system)
+{
+    uint32_t count = count_doubtful(ftl, rescue, unit);
+
+    if (count <= 1u + rescue->num_absent[unit]) {
+        return false;
+    }
+    if (ftl->state == FTL_MOUNTING) {
+        return has_dead_die(ftl, rescue, unit);
+    }
+    count -= rescue->num_absent[unit];
+    if (count > FTL_RESCUE_FOUND && has_dead_die(ftl, rescue, unit)) {
+        return true;
+    }
+    return rescue->row_number != 0 ? system->row != rescue->row_number
+                                   : !are_different(rescue, unit, count);
 }
 
 bool ftl_rescue_has_right_members(const struct ftl_rows_floor *ftl,
                                   const struct ftl_rescue *rescue,
-                                  uint32_t unit)
+                                  uint32_t unit,
+                                  const struct ftl_system *system)
 {
     uint32_t plane = rescue->saved[rescue->entry[unit]].plane;
     uint32_t own = rescue->row % ftl->layout.geometry.dies;
@@ -416,5 +491,6 @@ bool ftl_rescue_has_right_members(const struct ftl_rows_floor *ftl,
      * cannot be rebuilt. */
     return rescue->is_of_accumulator
                ? (rescue->members[own] & BIT(plane)) != 0
-               : rescue->parity[unit] == 1 && !is_doubtful(ftl, rescue, unit);
+               : rescue->parity[unit] == 1 &&
+                     !is_doubtful(ftl, rescue, unit, system);
 }

@@ -59,6 +59,13 @@ enum ftl_rescue_attempt {
     FTL_RESCUE_READABLE,
 };
 
+enum {
+    FTL_RESCUE_FOUND = 3, /* the row numbers of four may cancel each other */
+};
+
+/* No unit of data has this number. */
+#define FTL_RESCUE_PARITY UINT32_MAX
+
 struct ftl_rescue {
     uint16_t request; /* or FTL_LIST_END */
     uint16_t next_die;
@@ -68,9 +75,10 @@ struct ftl_rescue {
     bool is_of_scan;          /* only system bytes are rebuilt */
     bool is_of_accumulator;   /* the stripe is not complete on flash */
     bool has_lost_word;       /* a word of the sum was lost */
-    uint8_t repeats;   /* attempts that were repeated because of lost words */
-    uint64_t begun_us; /* when it began, if that is traced; or 0 */
-    uint8_t *members;  /* with is_of_accumulator: those of the accumulator */
+    uint8_t repeats;     /* attempts that were repeated because of lost words */
+    uint64_t begun_us;   /* when it began, if that is traced; or 0 */
+    uint64_t row_number; /* of the row, as another unit of it says; or 0 */
+    uint8_t *members;    /* with is_of_accumulator: those of the accumulator */
 
     /* Of a read of another die that has failed, although the flash may be
      * intact; FTL_FLASH_ERROR if a word was lost in each attempt; or
@@ -94,6 +102,9 @@ struct ftl_rescue {
     /* Units in bad planes of other dies that the first attempt has found
      * erased, so that they are in no sum. */
     uint8_t num_absent[FTL_OP_UNITS];
+    /* The numbers of those that it has found there, or FTL_RESCUE_PARITY. */
+    uint8_t num_found[FTL_OP_UNITS];
+    uint32_t found[FTL_OP_UNITS][FTL_RESCUE_FOUND];
     /* With FTL_RESCUE_READABLE: how many other units were left out. */
     uint8_t num_left_out[FTL_OP_UNITS];
     uint8_t of_entry[FTL_OP_UNITS]; /* the unit that the request reads */
@@ -159,15 +170,22 @@ void ftl_parity_spoil_unit(struct ftl_accumulator *sum, uint32_t index);
 /* ---- ftl_rescue.c: using it */
 
 /* Whether a plane of another die is bad, or the die dead, and the plane may yet
- * be in the sum: planes that the factory has marked are in no sum. */
+ * be in the sum: planes that the factory has marked are in no sum, nor are
+ * those that were bad when the superblock was opened. */
 bool ftl_rescue_is_plane_doubtful(const struct ftl_rows_floor *ftl,
                                   const struct ftl_rescue *rescue, uint32_t die,
                                   uint32_t plane);
+/* Whether the row number of the own row has to be read, because two or more
+ * units of a stripe may be in the sum or not. */
+bool ftl_rescue_needs_row_number(const struct ftl_rows_floor *ftl,
+                                 const struct ftl_rescue *rescue);
 /* Whether what was read is the sum of all other units of the stripe, as far as
- * can be known. */
+ * can be known.
+ * @param system  what has been rebuilt */
 bool ftl_rescue_has_right_members(const struct ftl_rows_floor *ftl,
                                   const struct ftl_rescue *rescue,
-                                  uint32_t unit);
+                                  uint32_t unit,
+                                  const struct ftl_system *system);
 /* Whether all units have been rebuilt, or were never programmed. */
 static inline bool ftl_rescue_is_complete(const struct ftl_rescue *rescue)
 {

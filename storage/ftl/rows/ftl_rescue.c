@@ -10,7 +10,9 @@
  * the superblock was opened is in no sum, and one that became bad later is in
  * some sums.  So the first attempt takes planes that are bad, and dead dies, as
  * a part of the sum, and the second attempt leaves them out.  The system bytes
- * of a rebuilt unit must name the logical unit to which the place belongs.
+ * of a rebuilt unit must name the logical unit to which the place belongs, and,
+ * if there are two such planes or dies, the row number that the rest of its row
+ * has.
  *
  * A mount scans the flash, loads a checkpoint, and reads pages, before it knows
  * which planes have failed.  So these reads, and those of units that it copies,
@@ -134,6 +136,7 @@ static void start_rescue(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue,
     rescue->attempt = FTL_RESCUE_ALL;
     rescue->has_read_bad_planes = false;
     rescue->has_dead = false;
+    rescue->row_number = 0;
     rescue->status = FTL_FLASH_OK;
     rescue->repeats = 0;
     rescue->is_of_scan = request->kind == FTL_REQUEST_SCAN ||

@@ -96,6 +96,7 @@ void ftl_rescue_begin_sum(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue)
     memset(rescue->num_left_out, 0, sizeof(rescue->num_left_out));
     if (rescue->attempt == FTL_RESCUE_ALL) {
         memset(rescue->num_absent, 0, sizeof(rescue->num_absent));
+        memset(rescue->num_found, 0, sizeof(rescue->num_found));
     }
     rescue->is_of_accumulator = from != NULL;
     if (from != NULL) {
@@ -115,7 +116,9 @@ void ftl_rescue_begin_sum(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue)
 }
 
 /* Whether a unit of a die may be in the sum.  The first attempt also reads what
- * no longer matters to it, to find out what is in no sum. */
+ * no longer matters to it, to find out what is in no sum.  What a plane has
+ * that was bad when the superblock was opened is from before its last erasure.
+ */
 static bool is_wanted(const struct ftl_rows_floor *ftl,
                       const struct ftl_rescue *rescue, uint32_t unit)
 {
@@ -126,6 +129,11 @@ static bool is_wanted(const struct ftl_rows_floor *ftl,
         return !rescue->is_lost[unit] &&
                (rescue->members[die] & BIT(plane)) != 0;
     }
+    if ((ftl->left_planes[rescue->flash.block * ftl->layout.geometry.dies +
+                          die] &
+         BIT(plane)) != 0) {
+        return false;
+    }
     if (rescue->is_lost[unit]) {
         return rescue->attempt == FTL_RESCUE_ALL && rescue->has_dead &&
                ftl_rescue_is_plane_doubtful(ftl, rescue, die, plane);
@@ -133,6 +141,44 @@ static bool is_wanted(const struct ftl_rows_floor *ftl,
     return rescue->attempt != FTL_RESCUE_GOOD ||
            (ftl_good_planes(&ftl->space_floor, rescue->flash.block, die) &
             BIT(plane)) != 0;
+}
+
+/* Add the units of the own row that can tell its number: those in good planes.
+ * They are read for their system bytes alone. */
+static void add_own_row(const struct ftl_rows_floor *ftl,
+                        const struct ftl_rescue *rescue,
+                        struct ftl_request *request)
+{
+    uint32_t first = rescue->row * ftl->layout.row_units;
+    uint8_t good = ftl_good_planes(&ftl->space_floor, rescue->flash.block,
+                                   row_die(ftl, rescue->row));
+
+    for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
+        struct ftl_flash_unit unit = {
+            .system = rescue->read_system[request->flash.num_units],
+        };
+
+        if ((good & BIT(ftl->layout.units[i].plane)) != 0) {
+            ftl_request_add(&ftl->layout, request, first + i, &unit);
+        }
+    }
+}
+
+/* The row number of the own row is that of each unit of data that is good. */
+static void take_row_number(struct ftl_rescue *rescue,
+                            const struct ftl_request *request)
+{
+    for (uint32_t i = 0; i < request->flash.num_units; i++) {
+        const struct ftl_flash_unit *unit = &request->units[i];
+        struct ftl_system system;
+
+        if (unit->status == FTL_UNIT_GOOD &&
+            !ftl_system_is_parity(unit->system) &&
+            ftl_system_parse(&system, unit->system)) {
+            rescue->row_number = system.row;
+            return;
+        }
+    }
 }
 
 bool ftl_rescue_read_next_die(struct ftl_rows_floor *ftl,
@@ -150,14 +196,16 @@ bool ftl_rescue_read_next_die(struct ftl_rows_floor *ftl,
         rescue->flash.is_urgent &&
         ftl->superblocks[rescue->flash.block].rows_in_flight == 0;
     for (; rescue->next_die < dies; rescue->next_die++) {
-        if (rescue->next_die == row_die(ftl, rescue->row)) {
-            continue;
+        bool is_own = rescue->next_die == row_die(ftl, rescue->row);
+
+        if (is_own && ftl_rescue_needs_row_number(ftl, rescue)) {
+            add_own_row(ftl, rescue, request);
         }
         for (uint8_t i = 0; i < rescue->num_units; i++) {
             uint32_t entry = request->flash.num_units;
             struct ftl_flash_unit unit;
 
-            if (!is_wanted(ftl, rescue, i)) {
+            if (is_own || !is_wanted(ftl, rescue, i)) {
                 continue;
             }
             rescue->of_entry[entry] = i;
@@ -240,6 +288,25 @@ static void leave_out(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue,
     request->left_out[entry][rescue->num_left_out[unit]++] = (uint8_t)die;
 }
 
+/* Keep the number of a unit that may be in the sum or not. */
+static void note_found(struct ftl_rescue *rescue, uint32_t unit,
+                       const uint8_t *bytes)
+{
+    uint32_t number = FTL_RESCUE_PARITY;
+    struct ftl_system system;
+
+    if (rescue->num_found[unit] == FTL_RESCUE_FOUND) {
+        return;
+    }
+    if (!ftl_system_is_parity(bytes)) {
+        if (!ftl_system_parse(&system, bytes)) {
+            return;
+        }
+        number = system.number;
+    }
+    rescue->found[unit][rescue->num_found[unit]++] = number;
+}
+
 void ftl_rescue_add_die(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue,
                         const struct ftl_request *request,
                         enum ftl_flash_status status)
@@ -247,6 +314,12 @@ void ftl_rescue_add_die(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue,
     uint8_t good = ftl_good_planes(&ftl->space_floor, rescue->flash.block,
                                    request->flash.die);
 
+    if (request->flash.die == row_die(ftl, rescue->row)) {
+        if (status == FTL_FLASH_OK) {
+            take_row_number(rescue, request);
+        }
+        return;
+    }
     if (status != FTL_FLASH_OK && status != FTL_FLASH_DEAD) {
         rescue->status = status;
     }
@@ -280,6 +353,11 @@ void ftl_rescue_add_die(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue,
             continue;
         }
         rescue->has_read_bad_planes |= is_bad;
+        if (rescue->attempt == FTL_RESCUE_ALL &&
+            ftl_rescue_is_plane_doubtful(ftl, rescue, request->flash.die,
+                                         unit->plane)) {
+            note_found(rescue, i, from->system);
+        }
         rescue->parity[i] += ftl_system_is_parity(from->system);
         if (!rescue->is_of_scan) {
             ftl_memory_move(&ftl->map_floor, FTL_MOVE_XOR, sum_data(rescue, i),
@@ -319,12 +397,12 @@ bool ftl_rescue_is_rebuilt(const struct ftl_rows_floor *ftl,
     struct ftl_system system;
 
     if (rescue->has_lost_word || rescue->is_lost[unit] ||
-        rescue->has_erased[unit] ||
-        !ftl_rescue_has_right_members(ftl, rescue, unit)) {
+        rescue->has_erased[unit]) {
         return false;
     }
     ftl_system_mark_data(rescue->system[unit]);
     return ftl_system_parse(&system, rescue->system[unit]) &&
+           ftl_rescue_has_right_members(ftl, rescue, unit, &system) &&
            is_expected(ftl, rescue, &system, place, rescue->entry[unit]);
 }
 

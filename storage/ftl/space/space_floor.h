@@ -25,6 +25,9 @@ struct ftl_space_floor {
     uint8_t *factory_planes; /* must not be touched */
     uint8_t *failed_planes;  /* have failed, which the drive remembers */
     uint8_t *bad_planes;     /* these and others that take no data now */
+    /* Those that took no data when the superblock was opened, so that they are
+     * in no sum; none if that was before the start. */
+    uint8_t *left_planes;
     bool *health_changed;    /* of each health page: it is to be programmed */
     uint32_t health_changes; /* pages for which this is so */
     struct ftl_superblock *superblocks;

@@ -114,6 +114,7 @@ static void test_a_failed_plane_and_another_die_are_a_read_error(void **state)
 /* ---- Two units of the same number beside an unreadable one. */
 
 enum { FIRST = 0, OTHERS = PLANES, FURTHER = 2 * PLANES, NUMBERS = 8 * PLANES };
+enum { ALL_PLANES = -1 };
 
 static uint32_t die_of(const struct bed *bed, uint32_t unit)
 {
@@ -197,6 +198,146 @@ static void test_units_of_the_same_number_do_not_rebuild_a_third(void **state)
     (void)state;
     check_same_number(false);
     check_same_number(true);
+}
+
+/* ---- The same with two failed planes, while all dies answer. */
+
+/* The stripe of check_same_number(), with the dies of its rows. */
+struct same_number {
+    struct bed *bed;
+    uint32_t older, newer, others; /* dies */
+    int32_t superblock, wordline;
+};
+
+/* @param second  the first unit of the second row */
+static struct same_number make_same_number(uint32_t second)
+{
+    struct same_number made = {.bed = bed_new_seeded(&small, 3)};
+    struct bed *bed = made.bed;
+    uint32_t row;
+
+    write_row(bed, FIRST);
+    made.older = die_of(bed, FIRST);
+    write_row(bed, second);
+    made.newer = die_of(bed, second);
+    write_row(bed, OTHERS);
+    made.others = die_of(bed, OTHERS);
+    row = ftl_place_row(&bed->ftl->layout, bed->ftl->map[OTHERS]);
+    made.wordline = (int32_t)(row / DIES % WORDLINES);
+    made.superblock =
+        (int32_t)ftl_place_superblock(&bed->ftl->layout, bed->ftl->map[OTHERS]);
+    write_units(bed, FURTHER, NUMBERS - FURTHER); /* two stripes */
+    bed_flush(bed);
+    bed_settle(bed);
+    assert_int_equal(ftl_counters(bed->ftl)->parity_units, 3 * PLANES);
+    bed->may_lose = true;
+    return made;
+}
+
+/* @param plane  or NAND_ANY */
+static void make_unreadable(const struct same_number *made, uint32_t die,
+                            int plane)
+{
+    struct nand_injection fault =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
+
+    fault.die = (int32_t)die;
+    fault.block = made->superblock;
+    fault.wordline = made->wordline;
+    if (plane != ALL_PLANES) {
+        fault.plane = plane;
+    }
+    inject_fault(made->bed, &fault);
+}
+
+static void fail_planes(const struct same_number *made)
+{
+    ftl_health_note_failure(&made->bed->ftl->space_floor,
+                            (uint32_t)made->superblock, made->older,
+                            BIT(PLANES) - 1);
+    ftl_health_note_failure(&made->bed->ftl->space_floor,
+                            (uint32_t)made->superblock, made->newer,
+                            BIT(PLANES) - 1);
+}
+
+/* Neither version of a unit can be read, and one unit of the third row cannot:
+ * the sum without the versions has the right number and three contents. */
+static void test_units_of_failed_planes_do_not_rebuild_a_third(void **state)
+{
+    (void)state;
+    for (int plane = ALL_PLANES; plane < PLANES; plane++) {
+        struct same_number made = make_same_number(FIRST);
+
+        make_unreadable(&made, made.older, ALL_PLANES);
+        make_unreadable(&made, made.newer, ALL_PLANES);
+        make_unreadable(&made, made.others, plane);
+        fail_planes(&made);
+        assert_int_equal(count_lost(made.bed, FURTHER),
+                         plane == ALL_PLANES ? 2 * PLANES : PLANES + 1);
+        bed_free(made.bed);
+    }
+}
+
+/* Let the planes of two readable rows fail, and make the units of a third one,
+ * or one of them, unreadable. @return how many units are lost */
+static unsigned int lose_beside_failed(uint32_t second, int plane)
+{
+    struct same_number made = make_same_number(second);
+    unsigned int lost;
+
+    make_unreadable(&made, made.others, plane);
+    fail_planes(&made);
+    lost = count_lost(made.bed, FURTHER);
+    bed_free(made.bed);
+    return lost;
+}
+
+/* The sum is complete.  That this is so is known from the row number that
+ * another unit of the row has; or, if there is none, from the numbers of the
+ * units in failed planes, if these differ. */
+static void test_readable_units_of_failed_planes_rebuild_a_third(void **state)
+{
+    (void)state;
+    for (int plane = 0; plane < PLANES; plane++) {
+        assert_int_equal(lose_beside_failed(FIRST, plane), 0);
+    }
+    assert_int_equal(lose_beside_failed(FURTHER, ALL_PLANES), 0);
+    assert_int_equal(lose_beside_failed(FIRST, ALL_PLANES), PLANES);
+}
+
+/* Planes of two dies cannot be erased, so they are in no sum of what is written
+ * then.  Nothing is lost with another die. */
+static void test_a_die_dies_beside_planes_that_were_not_erased(void **state)
+{
+    struct nand_injection failure =
+        fault_anywhere(NAND_OP_ERASE, NAND_EFFECT_FAIL);
+    struct nand_injection fault =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
+
+    (void)state;
+    for (int is_readable = 0; is_readable < 2; is_readable++) {
+        struct bed *bed = bed_new_seeded(&small, 4);
+
+        failure.plane = 1;
+        fault.plane = 1;
+        for (int die = 1; die < 3; die++) {
+            failure.die = die;
+            inject_fault(bed, &failure);
+            fault.die = die;
+            if (!is_readable) {
+                inject_fault(bed, &fault);
+            }
+        }
+        for (unsigned int i = 0; i < 6; i++) {
+            bed_fill(bed);
+        }
+        bed_flush(bed);
+        bed_settle(bed);
+        inject_death(bed, NAND_OP_READ, 0, 0);
+        bed_check(bed);
+        assert_true(bed->ftl->dies.is_dead[0]);
+        bed_free(bed);
+    }
 }
 
 /* ---- Two unreadable units of a stripe that no checkpoint names. */
