@@ -12,6 +12,7 @@ enum {
     OTHER = 1,
     KEY_UPDATE = 24,
     UPDATES = 200,
+    MANY_UPDATES = 3000, /* their answers exceed 64 KiB */
     END_US = 5000000,
 };
 
@@ -170,6 +171,27 @@ static void update_flood(struct conf *conf)
                "%u answers to %u KeyUpdates", peer->updates, UPDATES);
 }
 
+/* The same with more answers than the drive keeps, and then a request: its
+ * answer has to wait for theirs. */
+static void update_unread(struct conf *conf)
+{
+    struct tls_peer *peer = tls_begin_open(conf);
+    static const uint8_t request[IC_LEN] = {[2] = 128, [4] = 128};
+
+    peer->stream->is_mute = true;
+    for (unsigned int i = 0; i < MANY_UPDATES; i++) {
+        send_update(peer, 1);
+    }
+    tls_peer_send(peer, request, sizeof(request));
+    await_silence(peer);
+    tls_expect_alive(conf, OTHER);
+    peer->stream->is_mute = false;
+    peer->takes_updates = true;
+    (void)tls_peer_take(peer, IC_LEN);
+    conf_check(conf, peer->updates > UPDATES && peer->updates <= MANY_UPDATES,
+               "%u answers to %u KeyUpdates", peer->updates, MANY_UPDATES);
+}
+
 /* A KeyUpdate in each gap of a PDU, and records of a byte around them. */
 static void update_in_a_pdu(struct conf *conf)
 {
@@ -326,6 +348,10 @@ static const struct conf_test tests[] = {
     TLS_TEST("attack.update-flood", "RFC 8446 4.6.3",
              "answer KeyUpdates of a host that acknowledges nothing",
              update_flood),
+    TLS_TEST("attack.update-unread", "RFC 8446 4.6.3",
+             "answer more KeyUpdates of such a host than have room, and then "
+             "its request",
+             update_unread),
     TLS_TEST("attack.update-pdu", "RFC 8446 4.6.3",
              "take a KeyUpdate before each byte of a PDU", update_in_a_pdu),
     TLS_TEST("attack.update-fin", "RFC 8446 4.6.3, 6.1",
