@@ -419,7 +419,7 @@ static struct init_report start_above(struct drive *drive,
     drive_fill_parts(drive);
     telemetry_start(drive, config);
     target_start(drive, config);
-    reservations_loaded(drive->reservations);
+    reservations_loaded(drive->reservations, volume_now(drive->volume));
     if (config->telemetry.panic != NULL) {
         telemetry_record_panic(&drive->telemetry, config->telemetry.panic);
         nvmf_target_telemetry_made(drive->target);

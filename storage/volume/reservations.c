@@ -146,11 +146,30 @@ void reservations_init(struct reservations *reservations,
     reservations->config.record = NULL;
 }
 
-void reservations_loaded(struct reservations *reservations)
+static void close_cut_namespaces(struct reservations *reservations,
+                                 const struct volume_table *table)
+{
+    for (uint32_t i = 0; i < NVMF_RESERVATION_NAMESPACES; i++) {
+        const struct volume_entry *ns = &table->ns[i];
+        uint8_t uuid[RESERVATIONS_UUID_LEN];
+
+        if (ns->creation != 0 && ns->is_cut && !ns->is_private) {
+            identity_namespace_uuid(reservations->config.identity, ns->creation,
+                                    uuid);
+            close_namespace(&reservations->kept.ns[i], uuid);
+        }
+    }
+}
+
+void reservations_loaded(struct reservations *reservations,
+                         const struct volume_table *table)
 {
     static const struct reservation_saver drive = {.host = 0};
     enum volume_record state = reservations->config.state;
 
+    if (reservations->is_lost) {
+        close_cut_namespaces(reservations, table);
+    }
     if (reservations->config.save != NULL &&
         (state == VOLUME_RECORD_OLDER || state == VOLUME_RECORD_DAMAGED)) {
         reservations->draft = reservations->kept;

@@ -43,7 +43,8 @@ struct reservations_config {
     enum volume_record state;
     const uint8_t *record; /* used during reservations_init() only */
     size_t record_len;
-    uint32_t writes; /* how often the record was written */
+    uint32_t writes;                 /* how often the record was written */
+    const struct identity *identity; /* from which UUIDs follow */
 
     /* Write the record to flash.  NULL: it cannot be saved. */
     bool (*save)(void *ctx, const uint8_t *record, size_t len);
@@ -85,8 +86,13 @@ void reservations_init(struct reservations *reservations,
  * Call it once, when the target has loaded what it asks for at its start: if
  * the newest record was lost, keep which namespaces are closed, so that a later
  * start does not close those which are created from now on.
+ *
+ * @param table  The target does not ask for namespaces of it that extend beyond
+ *               the end of the medium.  They are closed, too: the medium may
+ *               have its former size again at a later start.
  */
-void reservations_loaded(struct reservations *reservations);
+void reservations_loaded(struct reservations *reservations,
+                         const struct volume_table *table);
 
 /** The target's seam. */
 struct nvmf_reservations reservations_seam(struct reservations *reservations);

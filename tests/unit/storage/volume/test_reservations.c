@@ -35,6 +35,8 @@ static size_t text_len;
 static struct log drive_log;
 static struct reservations reservations;
 static struct kept_reservations kept, back;
+static struct identity identity;
+static struct volume_table table;
 static uint8_t record[RESERVATIONS_RECORD_MAX + 1];
 
 uint64_t hal_now_us(void)
@@ -153,6 +155,7 @@ static void start_drive(void)
                           .record = record,
                           .record_len = len,
                           .writes = sequence,
+                          .identity = &identity,
                           .save = save_record,
                           .power_on_hours = get_hours,
                       });
@@ -166,6 +169,7 @@ static int blank_flash(void **state)
     memset(part, 0xff, sizeof(part));
     bytes_left = NEVER;
     hours = 0;
+    memset(&table, 0, sizeof(table));
     log_init(&drive_log,
              (struct log_sink){.write = put_text, .drain = drain_text});
     start_drive();
@@ -481,14 +485,72 @@ static void test_a_lost_record_closes_what_there_is_at_the_next_start(
     damage_place(0);
     start_drive();
     expect_closed(1, uuid);
-    reservations_loaded(&reservations);
+    reservations_loaded(&reservations, &table);
     for (uint32_t start = 0; start < 2; start++) {
         start_drive();
-        reservations_loaded(&reservations);
+        reservations_loaded(&reservations, &table);
         assert_int_equal(text_len, 0);
         expect_closed(1, uuid);
         assert_false(load_state(2, other_uuid, &found));
     }
+}
+
+static void add_namespace(uint32_t nsid, bool is_cut)
+{
+    table.ns[nsid - 1] = (struct volume_entry){
+        .creation = nsid + 100, .is_for_all = true, .is_cut = is_cut};
+}
+
+/* The medium is shorter at the start at which the loss is seen: the target asks
+ * for namespace 1 only.  At a later start, the medium has its size again. */
+static void test_a_loss_closes_namespaces_beyond_the_end_of_the_medium(
+    void **state)
+{
+    struct reservation one = make_state(2, RTYPE_WRITE_EXCLUSIVE);
+    struct reservation found;
+    uint8_t cut_uuid[16];
+
+    (void)state;
+    add_namespace(1, false);
+    add_namespace(2, true);
+    table.ns[3].is_cut = true; /* no namespace */
+    add_namespace(NVMF_RESERVATION_NAMESPACES + 1, true);
+    assert_int_equal(save_state(1, &one), NVMF_VOLUME_OK);
+    damage_place(0);
+    start_drive();
+    expect_closed(1, uuid);
+    reservations_loaded(&reservations, &table);
+    identity_namespace_uuid(&identity, 102, cut_uuid);
+    for (uint32_t start = 0; start < 2; start++) {
+        /* Clear opens namespace 1. */
+        memset(&found, 0, sizeof(found));
+        assert_int_equal(save_state(1, &found), NVMF_VOLUME_OK);
+        start_drive();
+        reservations_loaded(&reservations, &table);
+        assert_int_equal(text_len, 0);
+        expect_closed(2, cut_uuid);
+        assert_false(load_state(1, uuid, &found));
+        assert_false(load_state(4, other_uuid, &found));
+    }
+}
+
+/* Without a loss, a shorter medium closes nothing. */
+static void test_a_shorter_medium_alone_closes_nothing(void **state)
+{
+    struct reservation one = make_state(2, RTYPE_WRITE_EXCLUSIVE);
+    struct reservation found;
+    uint8_t cut_uuid[16];
+
+    (void)state;
+    add_namespace(2, true);
+    assert_int_equal(save_state(1, &one), NVMF_VOLUME_OK);
+    start_drive();
+    reservations_loaded(&reservations, &table);
+    start_drive();
+    identity_namespace_uuid(&identity, 102, cut_uuid);
+    assert_false(load_state(2, cut_uuid, &found));
+    assert_true(load_state(1, uuid, &found));
+    assert_true(states_equal(&found, &one));
 }
 
 static void test_a_record_that_cannot_be_read_closes_the_namespaces(
