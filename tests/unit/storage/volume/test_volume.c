@@ -32,6 +32,8 @@ struct bed {
     struct volume_plan plan;
     uint8_t *medium;
     bool has_older_record; /* the newest one in flash is damaged */
+    bool has_lost_table;   /* no one in flash can be read */
+    bool is_short;         /* the medium has a quarter of its size */
     bool holds_power_on;   /* the next start is a reset, with power on */
 
     struct media_io ops[OPS]; /* in flight */
@@ -125,11 +127,12 @@ static void start_drive(void)
 {
     const struct volume_config config = {
         .log = &bed->log,
-        .medium_blocks = MEDIUM_BYTES / 512,
+        .medium_blocks = MEDIUM_BYTES / 512 / (bed->is_short ? 4 : 1),
         .is_power_on = !bed->holds_power_on,
         .identity = &bed->identity,
         .plan = &bed->plan,
         .record_state = bed->writes == 0        ? VOLUME_RECORD_NONE
+                        : bed->has_lost_table   ? VOLUME_RECORD_DAMAGED
                         : bed->has_older_record ? VOLUME_RECORD_OLDER
                                                 : VOLUME_RECORD_OK,
         .record = bed->record,
@@ -841,6 +844,40 @@ static void test_no_namespace_shows_data_of_one_that_is_lost(void **state)
     assert_int_equal(nsid, 4);
     assert_int_equal(read_status(nsid, 0, 1, bytes), MEDIA_OK);
     assert_true(is_zero(bytes, sizeof(bytes)));
+}
+
+/*
+ * The medium is shorter at the start at which the loss is seen, and a host
+ * changes the table then.  A namespace of the longer medium is made later.
+ */
+static void expect_space_beyond_the_end_is_erased(void)
+{
+    uint8_t bytes[512];
+    uint32_t nsid;
+
+    bed->is_short = true;
+    start_drive();
+    assert_int_not_equal(create_ns(1, 9), NO_NSID);
+    bed->has_older_record = bed->has_lost_table = bed->is_short = false;
+    start_drive();
+    memset(bed->medium + MEDIUM_BYTES / 4, 0xee, MEDIUM_BYTES / 4 * 3);
+    nsid = create_ns(4, 9);
+    assert_int_not_equal(nsid, NO_NSID);
+    assert_int_equal(read_status(nsid, 3 * BLOCKS_MIB, 1, bytes), MEDIA_OK);
+    assert_true(is_zero(bytes, sizeof(bytes)));
+}
+
+static void test_a_lost_table_dirties_space_beyond_the_end_of_the_medium(
+    void **state)
+{
+    (void)state;
+    bed->plan = (struct volume_plan){1, 1, VOLUME_SHIFT_512};
+    bed->writes = 0;
+    start_drive();
+    bed->has_older_record = true;
+    expect_space_beyond_the_end_is_erased();
+    bed->has_lost_table = true;
+    expect_space_beyond_the_end_is_erased();
 }
 
 static void test_a_format_that_the_medium_fails_can_be_repeated(void **state)
