@@ -114,12 +114,25 @@ static void fill_wipe(const struct drive *drive, struct sanitize_config *config)
     }
 }
 
+/* Whether a namespace extends beyond the end of the medium. */
+static bool is_medium_short(const struct drive *drive)
+{
+    const struct volume_table *table = volume_now(drive->volume);
+    bool is_short = false;
+
+    for (uint32_t i = 0; i < VOLUME_NAMESPACES; i++) {
+        is_short |= table->ns[i].creation != 0 && table->ns[i].is_cut;
+    }
+    return is_short;
+}
+
 static bool start_sanitize(struct drive *drive,
                            const struct drive_config *config)
 {
     struct sanitize_config sanitize = {
         .log = config->log,
         .medium_blocks = drive->medium.size_blocks,
+        .is_short = is_medium_short(drive),
         .buffer = dram_alloc(config->dram, SANITIZE_BUFFER_BYTES, BUFFER_ALIGN),
         .store = config->operations.sanitize,
         .submit = drive->medium.submit,

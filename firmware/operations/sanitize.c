@@ -253,6 +253,22 @@ static void take_record(struct sanitize *sanitize)
     };
 }
 
+/*
+ * An operation cannot end well while a part of a namespace is missing: when the
+ * medium has its former length again, that part would be there as before.  It
+ * counts as failed, but not in flash, so that it goes on at that start.
+ */
+static void suspend_operation(struct sanitize *sanitize)
+{
+    log_line(
+        sanitize->config.log,
+        "sanitize: the operation cannot go on, because a namespace extends "
+        "beyond the end of the medium; give the drive its former medium "
+        "back");
+    sanitize->state.outcome = NVMF_SANITIZE_FAILED;
+    sanitize->state.is_blocking = true;
+}
+
 static void end_media(struct media_owner *owner, enum media_status status)
 {
     struct sanitize *sanitize = container_of(owner, struct sanitize, owner);
@@ -271,7 +287,10 @@ void sanitize_init(struct sanitize *sanitize,
     sanitize->writes = config->store.writes;
     take_record(sanitize);
     sanitize->config.store.record = NULL; /* the caller may free it */
-    if (sanitize->state.outcome == NVMF_SANITIZE_IN_PROGRESS) {
+    if (sanitize->state.outcome == NVMF_SANITIZE_IN_PROGRESS &&
+        config->is_short) {
+        suspend_operation(sanitize);
+    } else if (sanitize->state.outcome == NVMF_SANITIZE_IN_PROGRESS) {
         log_line(config->log,
                  "sanitize: the operation goes on, which a reset or power cut "
                  "has interrupted");
@@ -288,6 +307,13 @@ enum nvmf_volume_result sanitize_start(struct sanitize *sanitize,
     const struct sanitize_config *config = &sanitize->config;
     struct sanitize_state before = sanitize->state;
 
+    if (config->is_short) {
+        log_line(
+            config->log,
+            "sanitize: refused, because a namespace extends beyond the end "
+            "of the medium; give the drive its former medium back");
+        return NVMF_VOLUME_FAILED;
+    }
     if (!operation_may_save(sanitize->writes,
                             config->power_on_hours(config->ctx))) {
         log_line(config->log,

@@ -48,6 +48,7 @@ struct sanitize_state {
 struct sanitize_config {
     struct log *log;
     uint64_t medium_blocks; /* of 512 bytes */
+    bool is_short;          /* namespaces extend beyond the end of the medium */
     uint8_t *buffer;        /* SANITIZE_BUFFER_BYTES that the medium can use */
     struct operation_store store;
 

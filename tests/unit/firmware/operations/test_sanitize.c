@@ -47,6 +47,7 @@ struct bed {
     uint32_t writes;
     enum operation_record damage;
     bool is_flash_broken;
+    bool is_short; /* the medium: a namespace extends beyond its end */
     uint64_t hours;
     unsigned int ended;
     bool was_ok;
@@ -148,7 +149,8 @@ static void start_drive(void)
 {
     const struct sanitize_config config = {
         .log = &bed->log,
-        .medium_blocks = MEDIUM_BYTES / 512,
+        .medium_blocks = MEDIUM_BYTES / (bed->is_short ? 1024u : 512u),
+        .is_short = bed->is_short,
         .buffer = bed->buffer,
         .store =
             {
@@ -505,6 +507,57 @@ static void test_an_older_record_of_an_operation_goes_on(void **state)
     assert_int_equal(now_state().outcome, NVMF_SANITIZE_IN_PROGRESS);
     run_to_end();
     assert_int_equal(now_state().outcome, NVMF_SANITIZE_DONE);
+}
+
+/* The rest of the operation's data is there again when the medium is. */
+static void test_an_operation_does_not_end_while_the_medium_is_too_short(
+    void **state)
+{
+    (void)state;
+    start_job(&block_erase);
+    run_step();
+    bed->is_short = true;
+    for (unsigned int starts = 0; starts < 2; starts++) {
+        start_drive();
+        run_to_end();
+        assert_int_equal(now_state().outcome, NVMF_SANITIZE_FAILED);
+        assert_true(now_state().is_blocking);
+        assert_int_equal(bed->ended, 0);
+    }
+    bed->is_short = false;
+    start_drive();
+    run_to_end();
+    assert_int_equal(now_state().outcome, NVMF_SANITIZE_DONE);
+    expect_medium(0);
+}
+
+static void test_no_operation_starts_while_the_medium_is_too_short(void **state)
+{
+    (void)state;
+    bed->is_short = true;
+    start_drive();
+    assert_int_equal(sanitize_start(&bed->sanitize, &block_erase),
+                     NVMF_VOLUME_FAILED);
+    assert_int_equal(now_state().outcome, NVMF_SANITIZE_NEVER);
+    assert_int_equal(bed->writes, 0);
+    assert_false(bed->has_op);
+}
+
+/* A failure that its host may leave can be left, too, and stays so. */
+static void test_an_operation_on_a_short_medium_can_be_left(void **state)
+{
+    struct nvmf_sanitize job = block_erase;
+
+    (void)state;
+    job.allows_exit = true;
+    start_job(&job);
+    bed->is_short = true;
+    start_drive();
+    assert_true(sanitize_exit_failure(&bed->sanitize));
+    bed->is_short = false;
+    start_drive();
+    assert_int_equal(now_state().outcome, NVMF_SANITIZE_FAILED);
+    assert_false(now_state().is_blocking);
 }
 
 TEST_FIXTURE(setup, teardown)
