@@ -337,6 +337,23 @@ static bool take_header(struct reader *reader, struct volume_table *table,
     return true;
 }
 
+/*
+ * The medium is longer than when the table was written.  It may have been as
+ * long before that, so its end may hold data, also of a window that was erased
+ * up to the former end only.
+ */
+static void dirty_new_windows(struct volume_table *table, uint64_t former_bytes)
+{
+    uint64_t first = former_bytes >> table->window_shift;
+
+    for (uint64_t i = first;
+         table->medium_bytes > former_bytes && i < VOLUME_WINDOWS; i++) {
+        if (table->state[i] == WINDOW_CLEAN) {
+            table->state[i] = WINDOW_DIRTY;
+        }
+    }
+}
+
 bool volume_record_parse(struct volume_table *table, uint64_t medium_bytes,
                          const uint8_t *buf, size_t len)
 {
@@ -358,6 +375,7 @@ bool volume_record_parse(struct volume_table *table, uint64_t medium_bytes,
             return false;
         }
     }
+    dirty_new_windows(table, get_le64(at + RECORD_MEDIUM_BYTES));
     hosts = get_le16(at + RECORD_HOSTS);
     for (uint16_t i = 0; i < hosts && hosts <= VOLUME_HOSTS; i++) {
         if (!take_host(&reader, table)) {

@@ -426,6 +426,29 @@ static void test_a_smaller_medium_cuts_only_what_lies_beyond_it(void **state)
     assert_true(back.ns[1].is_cut && back.ns[2].is_cut);
 }
 
+/* A table that was written while the medium was shorter knows nothing of what
+ * lies beyond its end, and only the first half of window 6 was erased. */
+static void test_space_that_the_medium_gains_is_erased_before_its_use(
+    void **state)
+{
+    uint32_t first, nsid;
+    size_t len;
+
+    (void)state;
+    volume_table_init(&table, 6 * MIB + MIB / 2);
+    assert_int_equal(create_mib(2, &nsid), VOLUME_OK);
+    len = volume_record_emit(&table, record);
+    for (unsigned int half = 0; half < 2; half++) {
+        assert_true(volume_record_parse(&back, 6 * MIB + (half + 1) * (MIB / 4),
+                                        record, len));
+        assert_int_equal(volume_table_find_run(&back, WINDOW_DIRTY, 0, &first),
+                         0);
+    }
+    assert_true(volume_record_parse(&back, 9 * MIB, record, len));
+    assert_int_equal(volume_table_find_run(&back, WINDOW_DIRTY, 0, &first), 3);
+    assert_int_equal(first, 6);
+}
+
 /* What lies beyond the end is erased when the longer medium is back. */
 static void test_dirty_windows_beyond_the_end_are_remembered(void **state)
 {
