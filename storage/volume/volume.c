@@ -197,7 +197,7 @@ static void take_record(struct volume *volume)
          * The first write created VOLUME_NAMESPACES at most, each later one
          * created one. */
         volume->table.creations = VOLUME_NAMESPACES + config->writes;
-        memset(volume->table.state, WINDOW_DIRTY, VOLUME_WINDOWS);
+        memset(volume->table.state, WINDOW_DIRTY, volume->table.windows);
         volume->erasure_is_off = true; /* until the first creation */
         return;
     }

@@ -273,8 +273,7 @@ void volume_table_close(struct volume_table *table)
             table->ns[i].protection = PROTECTION_ON;
         }
     }
-    /* Also beyond the end: the medium may have been longer. */
-    for (uint32_t i = 0; i < VOLUME_WINDOWS; i++) {
+    for (uint32_t i = 0; i < table->windows; i++) {
         if (table->state[i] == WINDOW_CLEAN) {
             table->state[i] = WINDOW_DIRTY;
         }
