@@ -193,6 +193,13 @@ static void start_drive(bool has_reservations)
     drive.io = fake_io_queue(drive.fake, drive.admin, 1);
 }
 
+/* Its registration is in the record, which is not lost. */
+static void register_another_host(void)
+{
+    drive.fake->target->reservation[0].count = 1;
+    drive.fake->target->reservation[0].registrant[0].hostid[0] = 1;
+}
+
 /* ---- Commands. */
 
 static uint16_t run_admin(uint8_t opcode, uint32_t nsid, uint32_t cdw10,
@@ -289,6 +296,17 @@ static void open_namespace(void)
     the_host_reads_and_writes();
 }
 
+/* Its Format has failed, too. */
+static void open_and_format(void)
+{
+    assert_int_equal(run_attach(true), 0);
+    assert_int_equal(end_protection(), 0);
+    assert_int_equal(run_register(), 0);
+    nobody_reads_or_writes();
+    run_format();
+    the_host_reads_and_writes();
+}
+
 static void test_a_detached_and_closed_namespace_is_attached(void **state)
 {
     (void)state;
@@ -317,8 +335,7 @@ static void test_a_reserved_namespace_is_not_attached(void **state)
     (void)state;
     lose_table();
     start_drive(false);
-    drive.fake->target->reservation[0].count = 1;
-    drive.fake->target->reservation[0].registrant[0].hostid[0] = 1;
+    register_another_host();
     assert_int_equal(run_attach(true), NVME_SC_RESERVATION_CONFLICT);
     assert_true(drive.is_detached);
 }
@@ -357,12 +374,7 @@ static void test_a_failed_format_of_an_older_table_is_repeated(void **state)
     lose_table();
     fail_format();
     start_drive(false);
-    assert_int_equal(run_attach(true), 0);
-    assert_int_equal(end_protection(), 0);
-    assert_int_equal(run_register(), 0);
-    nobody_reads_or_writes();
-    run_format();
-    the_host_reads_and_writes();
+    open_and_format();
 }
 
 /* ---- A restricted Sanitize that has failed. */
@@ -436,11 +448,7 @@ static void test_everything_that_may_be_lost_is_opened(void **state)
     refuse_all_but_a_restricted_sanitize();
     sanitize_again();
     nobody_reads_or_writes();
-    assert_int_equal(run_attach(true), 0);
-    assert_int_equal(end_protection(), 0);
-    assert_int_equal(run_register(), 0);
-    run_format();
-    the_host_reads_and_writes();
+    open_and_format();
 }
 
 /* Of a host that has registered, and may come back. */
@@ -449,8 +457,7 @@ static void test_a_reservation_holds_a_restricted_sanitize_up(void **state)
     (void)state;
     fail_sanitize(false);
     start_drive(false);
-    drive.fake->target->reservation[0].count = 1;
-    drive.fake->target->reservation[0].registrant[0].hostid[0] = 1;
+    register_another_host();
     assert_int_equal(run_sanitize(BLOCK_ERASE), NVME_SC_RESERVATION_CONFLICT);
     assert_int_equal(drive.sanitized, 0);
 }
@@ -482,11 +489,7 @@ static void test_a_lost_sanitize_is_left_before_anything_is_erased(void **state)
     nobody_reads_or_writes();
     assert_int_equal(run_sanitize(EXIT_FAILURE_MODE), 0);
     nobody_reads_or_writes();
-    assert_int_equal(run_attach(true), 0);
-    assert_int_equal(end_protection(), 0);
-    assert_int_equal(run_register(), 0);
-    run_format();
-    the_host_reads_and_writes();
+    open_and_format();
 }
 
 TEST_FIXTURE(setup, fake_teardown);
