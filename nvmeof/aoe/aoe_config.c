@@ -91,6 +91,17 @@ static unsigned int next_device(const struct aoe *aoe, unsigned int minor)
     return minor;
 }
 
+/* Whether there is room for one more query of this port. */
+static bool has_room(const struct aoe *aoe, uint8_t port)
+{
+    unsigned int of_port = 0;
+
+    for (unsigned int i = 0; i < aoe->query_count; i++) {
+        of_port += aoe->queries[i].from.port == port ? 1 : 0;
+    }
+    return of_port < AOE_PORT_QUERIES && aoe->query_count < AOE_QUERIES;
+}
+
 static bool is_asking(const struct aoe *aoe, const struct aoe_station *from)
 {
     for (unsigned int i = 0; i < aoe->query_count; i++) {
@@ -164,7 +175,7 @@ static void broadcast_receive(struct aoe *aoe, const struct aoe_station *from,
     if (is_asking(aoe, from)) {
         return; /* the answers to its last query are being sent */
     }
-    if (aoe->query_count == AOE_QUERIES) {
+    if (!has_room(aoe, from->port)) {
         aoe_note(aoe, from->port, AOE_DROP_FULL);
         return;
     }

@@ -33,6 +33,8 @@ enum {
 
     /* Queries to all devices that are being answered. */
     AOE_QUERIES = 32,
+    /* So many may be of one port: those of a port that takes no frames stay. */
+    AOE_PORT_QUERIES = 24,
     AOE_QUERY_ANSWERS = 16, /* to them in one turn */
 };
 

@@ -187,9 +187,30 @@ static void test_a_thousand_stations_discover_and_nobody_else_notices(
     }
     world_give(world, 0, A, read, len);
     world_run(world);
-    assert_int_equal(world->sent, 2 * AOE_QUERIES + 1);
+    assert_int_equal(world->sent, 2 * AOE_PORT_QUERIES + 1);
     assert_int_equal(aoe_count(world->aoe, 0, AOE_DROP_FULL),
-                     1000 - AOE_QUERIES);
+                     1000 - AOE_PORT_QUERIES);
+}
+
+/* A stranger with many addresses pauses its port, so no query of it ends. */
+static void test_queries_of_a_full_port_leave_room_to_the_other_port(
+    void **state)
+{
+    struct world *world = *state;
+    struct aoe_station from = {.vlan = 0xffff, .mac = {0x06}};
+    size_t ask = put_header(AOE_MINOR_ALL, AOE_CONFIG) + AOE_CONFIG_LEN;
+
+    world->is_full[0] = true;
+    for (unsigned int i = 0; i < 100; i++) {
+        from.mac[5] = (uint8_t)i;
+        aoe_receive(world->aoe, &from, frame, ask, world->fake->now_us);
+    }
+    world_run(world);
+    assert_int_equal(world->aoe->query_count, AOE_PORT_QUERIES);
+    world_send(world, 1, B, frame, ask);
+    expect_config(world, 0, AOE_CONFIG_READ, "");
+    expect_config(world, 1, AOE_CONFIG_READ, "");
+    world_expect_silence(world);
 }
 
 static void test_a_station_that_repeats_a_discovery_has_one(void **state)
