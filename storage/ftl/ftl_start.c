@@ -81,7 +81,6 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(&used, lost_rows, (size_t)ftl->trim_pages);
     CARVE(&used, failed_planes, planes);
     CARVE(&used, bad_planes, planes);
-    CARVE(&used, left_planes, planes);
     CARVE(&used, health_changed, (size_t)ftl->health_pages);
     CARVE(&used, wear, (size_t)layout->superblocks);
     CARVE(&used, superblocks, (size_t)layout->superblocks);
@@ -226,7 +225,6 @@ struct ftl *ftl_start(const struct ftl_config *config)
     ftl_system_sums_init(ftl->sums);
     memmove(ftl->factory_planes, config->bad_planes, planes);
     memcpy(ftl->bad_planes, config->bad_planes, planes);
-    memset(ftl->left_planes, 0, planes);
     memset(ftl->failed_planes, 0, planes);
     memset(ftl->health_changed, 0, ftl->health_pages);
     memset(ftl->wear, 0, ftl->layout.superblocks * sizeof(ftl->wear[0]));

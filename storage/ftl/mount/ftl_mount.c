@@ -377,6 +377,7 @@ static bool step_clear(struct ftl_mount_floor *ftl)
     any |= ftl_row_step(&ftl->rows_floor);
     if (!ftl_collect_is_due(&ftl->background_floor)) {
         ftl->state = FTL_READY;
+        ftl->first_noted = ftl->next_row_number;
         ftl->more_free = ftl_mount_more_free(ftl);
         ftl_dead_mounted(&ftl->pages_floor);
         ftl_capacity_record(&ftl->background_floor);
@@ -524,6 +525,7 @@ bool ftl_mount_step(struct ftl_mount_floor *ftl)
         ftl->is_read_only_now = !ftl->is_read_only;
         ftl->is_read_only = true;
         ftl->state = FTL_READY;
+        ftl->first_noted = ftl->next_row_number;
         ftl_dead_mounted(&ftl->pages_floor);
         if (ftl_is_traced(&ftl->base_floor)) {
             ftl_trace_phase(&ftl->base_floor, FTL_ACTIVITY_MOUNT,

@@ -374,9 +374,9 @@ bool ftl_rescue_is_plane_doubtful(const struct ftl_rows_floor *ftl,
                                   uint32_t plane)
 {
     uint32_t block = rescue->flash.block;
-    uint32_t at = block * ftl->layout.geometry.dies + die;
-    uint8_t known = ftl_good_planes(&ftl->space_floor, block, die) |
-                    ftl->factory_planes[at] | ftl->left_planes[at];
+    uint8_t known =
+        ftl_good_planes(&ftl->space_floor, block, die) |
+        ftl->factory_planes[block * ftl->layout.geometry.dies + die];
 
     return (known & BIT(plane)) == 0;
 }

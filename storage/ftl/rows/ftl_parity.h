@@ -77,7 +77,7 @@ struct ftl_rescue {
     bool has_lost_word;       /* a word of the sum was lost */
     uint8_t repeats;     /* attempts that were repeated because of lost words */
     uint64_t begun_us;   /* when it began, if that is traced; or 0 */
-    uint64_t row_number; /* of the row, as another unit of it says; or 0 */
+    uint64_t row_number; /* of the row, noted or read of another unit; or 0 */
     uint8_t *members;    /* with is_of_accumulator: those of the accumulator */
 
     /* Of a read of another die that has failed, although the flash may be

@@ -33,6 +33,7 @@
 #include "storage/ftl/rows/ftl_rescue_sum.h"
 #include "storage/ftl/rows/ftl_rescue_trace.h"
 #include "storage/ftl/rows/rows_floor.h"
+#include "storage/ftl/space/ftl_findings.h"
 #include "storage/ftl/space/space.h"
 
 #include <string.h>
@@ -136,7 +137,7 @@ static void start_rescue(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue,
     rescue->attempt = FTL_RESCUE_ALL;
     rescue->has_read_bad_planes = false;
     rescue->has_dead = false;
-    rescue->row_number = 0;
+    rescue->row_number = ftl_mount_noted_row(&ftl->space_floor, request->row);
     rescue->status = FTL_FLASH_OK;
     rescue->repeats = 0;
     rescue->is_of_scan = request->kind == FTL_REQUEST_SCAN ||

@@ -129,11 +129,6 @@ static bool is_wanted(const struct ftl_rows_floor *ftl,
         return !rescue->is_lost[unit] &&
                (rescue->members[die] & BIT(plane)) != 0;
     }
-    if ((ftl->left_planes[rescue->flash.block * ftl->layout.geometry.dies +
-                          die] &
-         BIT(plane)) != 0) {
-        return false;
-    }
     if (rescue->is_lost[unit]) {
         return rescue->attempt == FTL_RESCUE_ALL && rescue->has_dead &&
                ftl_rescue_is_plane_doubtful(ftl, rescue, die, plane);

@@ -202,6 +202,9 @@ static bool program_row(struct ftl_rows_floor *ftl,
     request->parity_planes = ftl_parity_planes(ftl, request->row);
     row_number = ftl->next_row_number++;
     ASSERT(row_number <= FTL_ROW_NUMBER_MAX);
+    if (ftl->state == FTL_READY) {
+        ftl->mount.row_numbers[request->row] = row_number;
+    }
     ftl_row_fill(ftl, plan, request, row_number);
     request->flash.tag = row_tag(ftl, plan, request);
     if (ftl_is_traced(&ftl->base_floor)) {

@@ -95,6 +95,14 @@ bool ftl_mount_expects_row(const struct ftl_space_floor *ftl, uint32_t row,
     return ftl->state != FTL_MOUNTING || number == 0 || system->row == number;
 }
 
+uint64_t ftl_mount_noted_row(const struct ftl_space_floor *ftl, uint32_t row)
+{
+    uint64_t number = ftl->mount.row_numbers[row];
+
+    return ftl->state != FTL_MOUNTING && number >= ftl->first_noted ? number
+                                                                    : 0;
+}
+
 bool ftl_mount_take(struct ftl_mount *mount, uint32_t items)
 {
     bool has_any = mount->turn_left != 0;

@@ -78,25 +78,12 @@ bool ftl_superblock_is_good(const struct ftl_space_floor *ftl,
                                 ftl->superblocks[superblock].capacity);
 }
 
-/* Keep which planes are in none of its sums. */
-static void keep_left_planes(struct ftl_space_floor *ftl, uint32_t superblock)
-{
-    uint32_t dies = ftl->layout.geometry.dies;
-    uint8_t all = (uint8_t)(BIT(ftl->layout.geometry.planes) - 1);
-
-    for (uint32_t die = 0; die < dies; die++) {
-        ftl->left_planes[superblock * dies + die] =
-            (uint8_t)(all & ~ftl_good_planes(ftl, superblock, die));
-    }
-}
-
 uint32_t ftl_superblock_take(struct ftl_space_floor *ftl)
 {
     uint32_t superblock = ftl_wear_find_free(ftl, true);
 
     ASSERT(superblock != FTL_NOWHERE);
     ftl_superblock_enter(ftl, superblock, FTL_SUPERBLOCK_META);
-    keep_left_planes(ftl, superblock);
     ftl->superblocks[superblock].is_erased = false;
     ftl->superblocks[superblock].has_parity = ftl_makes_parity(&ftl->ops_floor);
     return superblock;
@@ -136,7 +123,6 @@ bool ftl_superblock_open(struct ftl_space_floor *ftl, uint32_t stream,
     at = &ftl->superblocks[open->superblock];
     ASSERT(at->is_erased);
     ftl_superblock_enter(ftl, open->superblock, FTL_SUPERBLOCK_OPEN);
-    keep_left_planes(ftl, open->superblock);
     ftl->num_opened++;
     ftl->has_emptied = true; /* Look at the others again. */
     at->is_erased = false;

@@ -25,9 +25,6 @@ struct ftl_space_floor {
     uint8_t *factory_planes; /* must not be touched */
     uint8_t *failed_planes;  /* have failed, which the drive remembers */
     uint8_t *bad_planes;     /* these and others that take no data now */
-    /* Those that took no data when the superblock was opened, so that they are
-     * in no sum; none if that was before the start. */
-    uint8_t *left_planes;
     bool *health_changed;    /* of each health page: it is to be programmed */
     uint32_t health_changes; /* pages for which this is so */
     struct ftl_superblock *superblocks;
@@ -43,6 +40,9 @@ struct ftl_space_floor {
     uint32_t num_streams;
     struct ftl_stream streams[FTL_STREAMS_MAX];
     uint64_t next_row_number;
+    /* Since the mount has ended, each row notes its number in
+     * mount.row_numbers.  This is the first such number. */
+    uint64_t first_noted;
     struct ftl_mount mount;
 };
 
