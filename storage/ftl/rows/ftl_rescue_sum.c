@@ -302,6 +302,21 @@ static void note_found(struct ftl_rescue *rescue, uint32_t unit,
     rescue->found[unit][rescue->num_found[unit]++] = number;
 }
 
+static void add_unit(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue,
+                     uint32_t unit, const struct ftl_flash_unit *from)
+{
+    rescue->parity[unit] += ftl_system_is_parity(from->system);
+    if (!rescue->is_of_scan) {
+        ftl_memory_move(&ftl->map_floor, FTL_MOVE_XOR, sum_data(rescue, unit),
+                        from->data, FTL_UNIT_DATA);
+        ftl_memory_move(&ftl->map_floor, FTL_MOVE_XOR, sum_meta(rescue, unit),
+                        from->meta, FTL_UNIT_META);
+    }
+    for (unsigned int i = 0; i < FTL_UNIT_SYSTEM; i++) {
+        rescue->system[unit][i] ^= from->system[i];
+    }
+}
+
 void ftl_rescue_add_die(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue,
                         const struct ftl_request *request,
                         enum ftl_flash_status status)
@@ -353,16 +368,7 @@ void ftl_rescue_add_die(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue,
                                          unit->plane)) {
             note_found(rescue, i, from->system);
         }
-        rescue->parity[i] += ftl_system_is_parity(from->system);
-        if (!rescue->is_of_scan) {
-            ftl_memory_move(&ftl->map_floor, FTL_MOVE_XOR, sum_data(rescue, i),
-                            from->data, FTL_UNIT_DATA);
-            ftl_memory_move(&ftl->map_floor, FTL_MOVE_XOR, sum_meta(rescue, i),
-                            from->meta, FTL_UNIT_META);
-        }
-        for (unsigned int j = 0; j < FTL_UNIT_SYSTEM; j++) {
-            rescue->system[i][j] ^= from->system[j];
-        }
+        add_unit(ftl, rescue, i, from);
     }
     ftl_memory_run(&ftl->map_floor);
 }
