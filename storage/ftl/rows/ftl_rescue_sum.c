@@ -324,14 +324,14 @@ void ftl_rescue_add_die(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue,
     uint8_t good = ftl_good_planes(&ftl->space_floor, rescue->flash.block,
                                    request->flash.die);
 
+    if (status != FTL_FLASH_OK && status != FTL_FLASH_DEAD) {
+        rescue->status = status;
+    }
     if (request->flash.die == row_die(ftl, rescue->row)) {
         if (status == FTL_FLASH_OK) {
             take_row_number(rescue, request);
         }
         return;
-    }
-    if (status != FTL_FLASH_OK && status != FTL_FLASH_DEAD) {
-        rescue->status = status;
     }
     for (uint32_t entry = 0; entry < request->flash.num_units; entry++) {
         const struct ftl_flash_unit *unit = &request->units[entry];

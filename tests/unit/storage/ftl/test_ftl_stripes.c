@@ -362,6 +362,37 @@ static void test_a_die_dies_beside_planes_that_were_not_erased(void **state)
     }
 }
 
+/* ---- Row numbers and sums that are not to be trusted. */
+
+/* A unit is moved for the last time before it would be given up, and beside two
+ * failed planes.  If one read fails, also that of the row number, the flash is
+ * intact, so the unit is not lost. */
+static void test_a_failed_read_of_the_row_number_loses_nothing(void **state)
+{
+    enum { READS = 24 }; /* more than the superblock's moves need */
+
+    (void)state;
+    for (uint32_t read = 1; read < READS; read++) {
+        struct same_number made = make_same_number(FIRST);
+        struct ftl *ftl = made.bed->ftl;
+
+        forget_rows(&made);
+        make_unreadable(&made, made.others, 0);
+        fail_planes(&made);
+        made.bed->reads_until_error = read;
+        ftl_superblock_end(&ftl->space_floor, (uint32_t)made.superblock);
+        ftl->superblocks[made.superblock].retries = FTL_STUCK_RETRIES;
+        ftl_due_move_soon(&ftl->space_floor, (uint32_t)made.superblock,
+                          FTL_CAUSE_LEVEL);
+        ftl->has_work = true;
+        bed_settle(made.bed);
+        assert_int_equal(ftl_counters(ftl)->lost_units, 0);
+        made.bed->reads_until_error = 0;
+        assert_int_equal(count_lost(made.bed, FURTHER), 0);
+        bed_free(made.bed);
+    }
+}
+
 /* ---- Two unreadable units of a stripe that no checkpoint names. */
 
 /* Start after a power cut, while a plane of two dies cannot be read. */
