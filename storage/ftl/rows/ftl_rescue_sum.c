@@ -354,8 +354,11 @@ void ftl_rescue_add_die(struct ftl_rows_floor *ftl, struct ftl_rescue *rescue,
                                          unit->plane)) {
             rescue->num_absent[i]++;
         }
+        /* What an accumulator has as a member is in its sum, also if the plane
+         * has failed since. */
         if (status != FTL_FLASH_OK ||
-            (unit->status == FTL_UNIT_UNCORRECTABLE && !is_bad)) {
+            (unit->status == FTL_UNIT_UNCORRECTABLE && !is_bad) ||
+            (from == NULL && is_bad && rescue->is_of_accumulator)) {
             rescue->is_lost[i] = true;
             continue;
         }

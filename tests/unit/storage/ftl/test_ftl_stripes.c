@@ -393,6 +393,32 @@ static void test_a_failed_read_of_the_row_number_loses_nothing(void **state)
     }
 }
 
+/* The sum of a stripe that is not complete has two units of the same number,
+ * in planes that have failed since.  If these cannot be read, no third unit is
+ * rebuilt. */
+static void test_unreadable_units_of_an_open_stripe_rebuild_nothing(
+    void **state)
+{
+    struct bed_config config = small;
+    struct same_number made = {.older = 1, .newer = 2, .others = 3};
+
+    (void)state;
+    config.geometry.dies = 2 * DIES;
+    made.bed = bed_new_seeded(&config, 3);
+    write_row(made.bed, FIRST);
+    write_row(made.bed, FIRST);
+    write_row(made.bed, OTHERS);
+    assert_int_equal(made.bed->ftl->map[OTHERS] / PLANES, made.others);
+    assert_non_null(ftl_parity_find(&made.bed->ftl->rows_floor, made.others));
+    made.bed->may_lose = true;
+    make_unreadable(&made, made.older, ALL_PLANES);
+    make_unreadable(&made, made.newer, ALL_PLANES);
+    make_unreadable(&made, made.others, 1);
+    fail_planes(&made);
+    assert_int_equal(count_lost(made.bed, FURTHER), PLANES + 1);
+    bed_free(made.bed);
+}
+
 /* ---- Two unreadable units of a stripe that no checkpoint names. */
 
 /* Start after a power cut, while a plane of two dies cannot be read. */
