@@ -37,6 +37,15 @@ static void xor_memory(uint8_t *to, const uint8_t *from, uint32_t len)
     }
 }
 
+/* Memory that a move reads and then writes.  It passes the memory twice. */
+static uint8_t *map_changed(const struct hw_nand *nand, uint64_t addr,
+                            uint64_t len)
+{
+    return hw_nand_dma(nand, addr, len) != NULL
+               ? hw_nand_dma_write(nand, addr, len)
+               : NULL;
+}
+
 /* ---- Protection information. */
 
 /* Whether the fields of a PROTECT are valid and fit together. */
@@ -143,7 +152,7 @@ static uint8_t *map_target(const struct list *list, const uint8_t *move,
     uint64_t addr = get_le64(move + NAND_MOVE_TARGET);
 
     return move[NAND_MOVE_OPCODE] == NAND_MOVE_XOR
-               ? hw_nand_dma(list->nand, addr, len)
+               ? map_changed(list->nand, addr, len)
                : hw_nand_dma_write(list->nand, addr, len);
 }
 
@@ -240,7 +249,7 @@ static enum nand_move_status add_row(const struct hw_nand *nand,
     }
     sum = list == NULL ? NULL
           : begins     ? hw_nand_dma_write(nand, target, len)
-                       : hw_nand_dma(nand, target, len);
+                       : map_changed(nand, target, len);
     if (sum == NULL) {
         return NAND_MOVE_REFUSED;
     }

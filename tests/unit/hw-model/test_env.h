@@ -18,7 +18,8 @@ struct test_env {
     uint64_t deadline_ns;
     bool irq;
     bool deferred;
-    uint64_t lost; /* address of a word that cannot be corrected, or 0 */
+    uint64_t lost;      /* address of a word that cannot be corrected, or 0 */
+    uint64_t dma_bytes; /* that DMA has asked for, to read or to write them */
 };
 
 static bool test_env_is_dram(void *ctx, uint64_t addr, uint64_t len)
@@ -35,6 +36,7 @@ static void *test_env_dma(void *ctx, uint64_t addr, uint64_t len)
     struct test_env *env = ctx;
     bool is_lost = addr < env->lost + 8 && env->lost < addr + len;
 
+    env->dma_bytes += len;
     return test_env_is_dram(ctx, addr, len) && !is_lost
                ? env->dram + (addr - TEST_DRAM_BASE)
                : NULL;

@@ -553,6 +553,36 @@ static void test_hw_nand_rows_are_added_to_a_sum(void **state)
     w_free(w);
 }
 
+/* @return the bytes that pass the memory for the data of a move of a row */
+static uint64_t row_bytes(struct nand_world *w, uint8_t flags)
+{
+    uint64_t moves = NAND_MOVE_HEADER_LEN + 3 * NAND_MOVE_LEN;
+    uint64_t copies = 2 * 2 * 8, list = (uint64_t)ROW_UNITS * NAND_ENTRY_LEN;
+
+    w->env.dma_bytes = 0;
+    assert_int_equal(add_row(w, ROW_SUM, ROW_LIST, ROW_UNITS, flags), 3);
+    return w->env.dma_bytes - moves - copies - list;
+}
+
+/* The system bytes are in the list. */
+static void test_hw_nand_a_sum_is_read_and_written(void **state)
+{
+    const uint64_t units =
+        (uint64_t)ROW_UNITS * (NAND_DATA_LEN + NAND_META_LEN);
+    const uint64_t at = TEST_DRAM_BASE + MOVE_MEMORY;
+    struct nand_world *w = new_row();
+
+    (void)state;
+    assert_int_equal(row_bytes(w, NAND_MOVE_BEGIN), units + ROW_SUM_LEN);
+    assert_int_equal(row_bytes(w, 0), units + 2 * ROW_SUM_LEN);
+    put_move(w, 0, NAND_MOVE_XOR, at, at + 4096, 512);
+    w->env.dma_bytes = 0;
+    assert_int_equal(run_moves(w, 1), 1);
+    assert_int_equal(w->env.dma_bytes,
+                     NAND_MOVE_HEADER_LEN + NAND_MOVE_LEN + 3 * 512);
+    w_free(w);
+}
+
 /* A row that is refused has changed nothing, even if its last unit is bad. */
 static void test_hw_nand_rows_of_a_bad_form_are_refused(void **state)
 {
