@@ -230,7 +230,9 @@ static uint32_t read_geometry(const struct hw_nand *nand, uint32_t offset)
         return FIELD_MAKE(NAND_GEOMETRY1, BLOCKS, geometry->blocks) |
                FIELD_MAKE(NAND_GEOMETRY1, WORDLINES, geometry->wordlines);
     case A_NAND_GEOMETRY2:
-        return FIELD_MAKE(NAND_GEOMETRY2, PAGES, geometry->pages);
+        return FIELD_MAKE(NAND_GEOMETRY2, PAGES, geometry->pages) |
+               FIELD_MAKE(NAND_GEOMETRY2, QUEUES,
+                          nand->array != NULL && nand->config.queues_programs);
     case A_NAND_ENDURANCE:
         return profile != NULL ? profile->native.endurance : 0;
     case A_NAND_PROGRAM_TIME:

@@ -56,6 +56,9 @@ struct hw_nand_config {
     const struct trace *trace; /* outlives the controller; NULL: no tracing */
     /* Operations take the time of the profile; otherwise they take none. */
     bool is_realtime;
+    /* Firmware may submit a program before the one before it has ended:
+     * NAND_GEOMETRY2.QUEUES. */
+    bool queues_programs;
     uint64_t nonce; /* of nand_array_config, if there is an array */
     /* Called once for each command that breaks a rule.  May be NULL. */
     void (*violated)(void *ctx, const struct hw_nand_violation *violation);
@@ -160,6 +163,10 @@ struct hw_nand_die {
     struct hw_nand_list normal; /* other commands that have not begun */
     struct hw_nand_list reads;  /* reads in progress that take no time */
     uint32_t num_reads;         /* in this list */
+    /* The planes and blocks of the latest program that has failed, until one of
+     * them is programmed. */
+    uint8_t failed_planes;
+    uint16_t failed_block[HW_NAND_PLANES];
 };
 
 struct hw_nand_channel {

@@ -535,6 +535,7 @@ void hw_nand_dies_reset(struct hw_nand *nand)
         drop_list(nand, &die_at(nand, d)->urgent);
         drop_list(nand, &die_at(nand, d)->normal);
         die_at(nand, d)->passes = 0;
+        die_at(nand, d)->failed_planes = 0;
     }
     for (uint32_t r = 0; r < HW_NAND_REGISTERS; r++) {
         if (waits_to_begin(nand, r)) {

@@ -159,6 +159,9 @@ MUST_USE bool hw_nand_op_open(struct hw_nand *nand, struct hw_nand_op *op);
 /* Set the status of `op` to the result that the array has reported. */
 void hw_nand_op_judge(struct hw_nand *nand, struct hw_nand_op *op);
 
+/* A program has ended: note whether it has failed. */
+void hw_nand_op_note_program(struct hw_nand *nand, const struct hw_nand_op *op);
+
 /*
  * Release the operation on the array, and report the results of a READ.
  * @return the time that the error correction needs now

@@ -84,9 +84,43 @@ static void report_violation(const struct hw_nand *nand,
     }
 }
 
+/* Whether a program is of a block in which the latest program has failed.
+ * Firmware may not have seen that failure when it submitted this one. */
+static bool follows_failure(const struct hw_nand *nand,
+                            const struct hw_nand_op *op)
+{
+    const struct hw_nand_die *die = &nand->dies[op->die];
+
+    for (unsigned int i = 0; i < HW_NAND_PLANES; i++) {
+        if ((die->failed_planes & op->planes & BIT(i)) != 0 &&
+            die->failed_block[i] == op->block[i]) {
+            return op->opcode == NAND_CMD_PROGRAM;
+        }
+    }
+    return false;
+}
+
+void hw_nand_op_note_program(struct hw_nand *nand, const struct hw_nand_op *op)
+{
+    struct hw_nand_die *die = &nand->dies[op->die];
+
+    if (!nand->config.queues_programs || op->opcode != NAND_CMD_PROGRAM) {
+        return;
+    }
+    if (op->status != NAND_CQE_OK && op->status != NAND_CQE_RULE) {
+        die->failed_planes = op->planes;
+        memcpy(die->failed_block, op->block, sizeof(op->block));
+    } else if (op->status == NAND_CQE_OK && follows_failure(nand, op)) {
+        die->failed_planes = 0;
+    }
+}
+
 void hw_nand_op_judge(struct hw_nand *nand, struct hw_nand_op *op)
 {
     op->status = status_of_verdict(op);
+    if (op->status == NAND_CQE_RULE && follows_failure(nand, op)) {
+        op->status = NAND_CQE_ABORTED;
+    }
     if (op->status == NAND_CQE_RULE) {
         op->detail = op->array_op->rule;
         hw_nand_count(nand, NAND_COUNT_VIOLATIONS, 1);

@@ -160,6 +160,7 @@ bool hw_nand_register_end(struct hw_nand *nand, uint32_t r)
     struct hw_nand_op *op = op_of(nand, r);
     uint64_t decode_ns = hw_nand_op_close(nand, op);
 
+    hw_nand_op_note_program(nand, op);
     reg->op = HW_NAND_NONE;
     reg->state = HW_DIE_IDLE;
     if (decode_ns == 0) {

@@ -32,6 +32,8 @@ REG32(NAND_GEOMETRY1, 0x034)         /* ro */
 REG32(NAND_GEOMETRY2, 0x038)         /* ro */
     FIELD(NAND_GEOMETRY2, PAGES, 0, 8)       /* 1..4, of a wordline: the bits
                                               * of a cell */
+    FIELD(NAND_GEOMETRY2, QUEUES, 8, 1)      /* a PROGRAM that waits for one
+                                              * which fails is aborted */
 REG32(NAND_ENDURANCE, 0x03c)         /* ro: erasures that a block is rated for */
 REG32(NAND_ECC, 0x040)               /* ro */
     FIELD(NAND_ECC, HARD_BITS, 0, 16)        /* corrected in a unit by step 0 */

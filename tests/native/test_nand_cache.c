@@ -540,6 +540,64 @@ static void test_nand_cache_a_program_after_a_failed_one_breaks_a_rule(
     assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_ERASED);
 }
 
+static uint8_t status_of_program(struct nand_bed *bed,
+                                 struct nand_bed_place place, uint16_t wordline)
+{
+    struct nand_bed_place at = wordline_of(place, wordline);
+
+    nand_bed_program(bed, 0, &at, 1);
+    return (uint8_t)nand_bed_wait_one(bed)->status;
+}
+
+/* Firmware may submit more programs of the block before it has seen that the
+ * first one has failed. */
+static void test_nand_cache_programs_queued_after_a_failed_one_are_aborted(
+    void **state)
+{
+    static const struct {
+        uint8_t effect, status;
+    } faults[] = {{NAND_EFFECT_FAIL, NAND_CQE_FAILED},
+                  {NAND_EFFECT_TRANSFER, NAND_CQE_TRANSFER}};
+    struct nand_bed *bed = *state;
+    struct nand_bed_place other = erased_block(bed, 1, 0);
+
+    bed->machine.nand->config.queues_programs = true;
+    for (unsigned int i = 0; i < ARRAY_LEN(faults); i++) {
+        struct nand_bed_place place = erased_block(bed, 0, i);
+        struct nand_bed_place second = wordline_of(place, 1);
+
+        inject_fault(bed, NAND_OP_PROGRAM, faults[i].effect, 0);
+        nand_bed_program(bed, 0, &place, 1);
+        nand_bed_program(bed, 1, &second, 2);
+        nand_bed_wait(bed, 2);
+        nand_array_clear_injections(bed->machine.nand->array);
+        assert_int_equal(nand_bed_done(bed, 0)->status, faults[i].status);
+        assert_int_equal(nand_bed_done(bed, 1)->status, NAND_CQE_ABORTED);
+        assert_int_equal(status_of_program(bed, place, 2), NAND_CQE_ABORTED);
+        nand_bed_read(bed, 9, &second, 1, false);
+        assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_ERASED);
+        /* Other dies have seen no failure. */
+        assert_int_equal(status_of_program(bed, other, 1), NAND_CQE_RULE);
+    }
+    assert_int_equal(bed->machine.nand_violations, ARRAY_LEN(faults));
+}
+
+/* A program that was not transferred can be repeated; then all is as before. */
+static void test_nand_cache_a_repeated_program_ends_the_aborts(void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = erased_block(bed, 0, 0);
+
+    bed->machine.nand->config.queues_programs = true;
+    inject_fault(bed, NAND_OP_PROGRAM, NAND_EFFECT_TRANSFER, 0);
+    assert_int_equal(status_of_program(bed, place, 0), NAND_CQE_TRANSFER);
+    nand_array_clear_injections(bed->machine.nand->array);
+    assert_int_equal(status_of_program(bed, place, 1), NAND_CQE_ABORTED);
+    assert_int_equal(status_of_program(bed, place, 0), NAND_CQE_OK);
+    assert_int_equal(status_of_program(bed, place, 2), NAND_CQE_RULE);
+    assert_int_equal(status_of_program(bed, place, 1), NAND_CQE_OK);
+}
+
 static void test_nand_cache_each_read_has_its_own_status(void **state)
 {
     struct nand_bed *bed = *state;
