@@ -47,6 +47,7 @@ bool nand_find(uintptr_t regs, struct nand_info *info)
         .endurance = mmio_read32(regs + A_NAND_ENDURANCE),
         .hard_bits = (uint16_t)FIELD_GET(ecc, NAND_ECC, HARD_BITS),
         .steps = (uint8_t)FIELD_GET(ecc, NAND_ECC, STEPS),
+        .queues_programs = FIELD_GET(cell, NAND_GEOMETRY2, QUEUES) != 0,
         .program_us = (uint16_t)FIELD_GET(program, NAND_PROGRAM_TIME, BUSY),
         .transfer_us =
             (uint16_t)FIELD_GET(program, NAND_PROGRAM_TIME, TRANSFER),

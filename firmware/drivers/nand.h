@@ -31,15 +31,16 @@ struct nand_config {
 /* The array: see docs/hardware/nand.md, section 1. */
 struct nand_info {
     uint8_t channels;
-    uint8_t dies;       /* of a channel */
-    uint8_t planes;     /* of a die */
-    uint16_t blocks;    /* of a plane */
-    uint16_t wordlines; /* of a block */
-    uint8_t pages;      /* of a wordline that is not in SLC mode */
-    uint8_t units;      /* of a page */
-    uint32_t endurance; /* erasures that a block is rated for */
-    uint16_t hard_bits; /* bits of a unit that step 0 of the ECC corrects */
-    uint8_t steps;      /* further steps of the ECC */
+    uint8_t dies;         /* of a channel */
+    uint8_t planes;       /* of a die */
+    uint16_t blocks;      /* of a plane */
+    uint16_t wordlines;   /* of a block */
+    uint8_t pages;        /* of a wordline that is not in SLC mode */
+    uint8_t units;        /* of a page */
+    uint32_t endurance;   /* erasures that a block is rated for */
+    uint16_t hard_bits;   /* bits of a unit that step 0 of the ECC corrects */
+    uint8_t steps;        /* further steps of the ECC */
+    bool queues_programs; /* NAND_GEOMETRY2.QUEUES */
     /* Microseconds; 0 if operations take no time. */
     uint16_t program_us;  /* a die programs a wordline of all planes */
     uint16_t transfer_us; /* the channel transfers the data before that */

@@ -34,8 +34,7 @@ static uint32_t block_units(const struct ftl_geometry *geometry)
     return (uint32_t)geometry->wordlines * geometry->pages * geometry->units;
 }
 
-/* Say that the capacitors do not last long enough for a write buffer of the
- * usual size. */
+/* Say that the capacitors are too weak for a write buffer of the usual size. */
 static void report_budget(struct nand_medium *medium,
                           const struct nand_sizes *sizes,
                           const struct ftl_config *ftl)
@@ -359,6 +358,7 @@ enum init_result nand_medium_start(struct nand_medium *medium,
         .keep_seed = config->seed,
         .boot = config->boot,
         .trace = config->trace,
+        .queues_rows = info->queues_programs,
     };
     const struct nand_sizes sizes = {
         .capacity_bytes = config->capacity_bytes,

@@ -429,6 +429,8 @@ static __attribute__((noinline)) void end_other(struct nand_seam *seam,
         } else {
             take_results(seam, cookie);
         }
+    } else if (done->status == NAND_CQE_ABORTED && !seam->ops[cookie].is_read) {
+        status = FTL_FLASH_ABORTED;
     } else if ((status == FTL_FLASH_ERROR || status == FTL_FLASH_TRANSFER) &&
                repeat_op(seam, cookie, done->status)) {
         return;

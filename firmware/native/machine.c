@@ -574,11 +574,11 @@ static void attach_array(struct machine *machine, struct nand_ram *flash)
     struct nand_backend backend = nand_ram_backend(flash);
     struct nand_file_failure failure;
     struct nand_file file;
-    size_t bytes;
 
     ASSERT(nand_file_open(&file, &source, &failure));
-    bytes = hw_nand_array_bytes(&file.geometry);
-    machine->array_memory = native_memory_get(bytes);
+    machine->array_memory =
+        native_memory_get(hw_nand_array_bytes(&file.geometry));
+    machine->nand->config.queues_programs = flash->queues_programs;
     ASSERT(hw_nand_attach(machine->nand, &file, &backend, machine->array_memory,
                           &source, &failure));
     flash->done = flash_done;

@@ -40,6 +40,8 @@ struct nand_ram {
     const uint8_t *thin;
     uint64_t thin_bytes;
 
+    bool queues_programs; /* a native machine has NAND_GEOMETRY2.QUEUES */
+
     int fail_reads;  /* 0, or the errno with which every read fails */
     int fail_writes; /* the same of writes, discards and flushes */
     /*

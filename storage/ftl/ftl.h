@@ -75,6 +75,9 @@ struct ftl_config {
     /* A superblock is erased as soon as nothing in it is valid, not only when
      * space is needed. */
     bool erases_early;
+    /* A die takes the data of a row while it programs the one before it.  If
+     * that one fails, the later one ends with FTL_FLASH_ABORTED. */
+    bool queues_rows;
 
     void *memory; /* ftl_bytes(), 64-byte aligned, reached by DMA */
 

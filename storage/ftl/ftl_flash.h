@@ -89,6 +89,8 @@ enum ftl_flash_status {
     FTL_FLASH_STORAGE,  /* the file of the array could not be read or written; a
                          * program or an erasure can be repeated */
     FTL_FLASH_ERROR,    /* anything else: nothing is known about the result */
+    FTL_FLASH_ABORTED,  /* a program, with ftl_config.queues_rows: an earlier
+                         * one in its block has failed, and it has not begun */
 };
 
 enum ftl_unit_status {

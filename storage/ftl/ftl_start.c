@@ -109,7 +109,8 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(&used, mounting.unreadable, (size_t)layout->places / 8 + 1);
     CARVE(&used, mounting.page, (size_t)FTL_UNIT_DATA + FTL_UNIT_META);
     for (uint32_t i = 0; i < ftl->num_streams; i++) {
-        CARVE(&used, streams[i].die_rows, (size_t)layout->geometry.dies);
+        CARVE(&used, streams[i].die_rows,
+              (size_t)FTL_DIE_ROWS * layout->geometry.dies);
     }
     divide_parity(ftl, base, &used);
     return used;
@@ -233,7 +234,8 @@ struct ftl *ftl_start(const struct ftl_config *config)
     for (uint32_t i = 0; i < ftl->num_streams; i++) {
         ftl->streams[i].superblock = FTL_NOWHERE;
         memset(ftl->streams[i].die_rows, 0,
-               config->geometry.dies * sizeof(ftl->streams[i].die_rows[0]));
+               (size_t)FTL_DIE_ROWS * config->geometry.dies *
+                   sizeof(ftl->streams[i].die_rows[0]));
     }
     memset(ftl->dies.is_dead, 0, config->geometry.dies);
     memset(ftl->dies.is_recorded, 0, config->geometry.dies);

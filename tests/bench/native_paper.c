@@ -550,6 +550,7 @@ int main(int argc, char **argv)
         .is_sparse = true,
     };
     nand_storage_init(&nand, &config);
+    nand.queues_programs = settings->queues_programs != 0;
     load->nand = &nand;
     prepare_medium(load, &fill, 200, settings);
     measure_rows(load, sequential, ARRAY_LEN(sequential), 0, variants, count);

@@ -53,6 +53,7 @@ static const struct {
     SETTING(read_copy_ns),
     SETTING(program_copy_ns),
     SETTING(decode_ns),
+    SETTING(queues_programs),
 };
 
 bool paper_set(struct paper_settings *settings, const char *text)

@@ -61,6 +61,7 @@ struct paper_settings {
     uint64_t read_copy_ns;
     uint64_t program_copy_ns;
     uint64_t decode_ns;
+    uint64_t queues_programs; /* 1: NAND_GEOMETRY2.QUEUES */
 };
 
 /** Take NAME=NUMBER. @return false when it is no setting */

@@ -21,13 +21,13 @@ HARTS_ONLY = {"hosts": 4, "warm_us": 2000, "measure_us": 5000,
               "rows": paper.ROW_BITS["4k-randread"]} | {
     name: 0 for name in ("port_mbps", "channel_mbps", "read_lower_ns", "read_middle_ns",
                          "read_upper_ns", "command_ns", "decode_ns", *paper.FREE["memory"])}
-STORED = {"128k-read": (405, "5fce0433d8f18407"), "128k-write": (63, "b4a89cd87ec4de40"),
-          "4k-randread": (1474, "449510695b557fd1"), "4k-randwrite": (963, "2e858d75d5d70b92")}
+STORED = {"128k-read": (405, "5fce0433d8f18407"), "128k-write": (72, "cc0a88a141b64f57"),
+          "4k-randread": (1474, "449510695b557fd1"), "4k-randwrite": (1054, "fe17866142e4b808")}
 # The same of a host with a path through each of two ports of 5 Gb/s.
 SLOW = {"hart_mips": 0, "port_mbps": 5000}
 STORED_PORTS = {
-    "128k-read": (176, "ab0266610675cb6a"), "128k-write": (71, "9810047533eada68"),
-    "4k-randread": (1448, "152905b8bf2a42ca"), "4k-randwrite": (962, "1c8b18d791f4b29f")}
+    "128k-read": (176, "ab0266610675cb6a"), "128k-write": (89, "3363a1fee34eccc1"),
+    "4k-randread": (1448, "152905b8bf2a42ca"), "4k-randwrite": (1005, "beaa5da6e345e9be")}
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ enum {
      */
     FTL_SUSPECT_ROWS = 8,
     FTL_ROWS_AHEAD = FTL_SUSPECT_ROWS / 2,
+    FTL_DIE_ROWS = 2, /* of a stream that are in flight to a die, at most */
     /*
      * Entries of the map, words of memory, or the like that one step deals with
      * at most.  The map of a large array has millions of entries.  A loop over

@@ -82,15 +82,42 @@ static bool is_spoilt(const struct ftl_request *request)
     return request->kind == FTL_REQUEST_ROW && request->lost_units != 0;
 }
 
+/*
+ * Whether a row has not begun because the one before it was not transferred:
+ * that one is held, or was sent again.  Then this one follows it again.  If
+ * that one has failed for good, this one cannot be programmed in its place.
+ */
+static bool follows_row(const struct ftl_ops_floor *ftl,
+                        const struct ftl_request *request,
+                        enum ftl_flash_status status)
+{
+    if (status != FTL_FLASH_ABORTED || request->kind != FTL_REQUEST_ROW) {
+        return false;
+    }
+    for (uint32_t i = 0; i < ftl->ops.num_requests; i++) {
+        const struct ftl_request *other = &ftl->ops.requests[i];
+
+        if (other->kind == FTL_REQUEST_ROW &&
+            other->flash.die == request->flash.die &&
+            other->flash.block == request->flash.block &&
+            other->row < request->row) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool ftl_hold_request(struct ftl_ops_floor *ftl, struct ftl_request *request,
                       enum ftl_flash_status status)
 {
-    if (!ftl_hold_can_repeat(status) || is_spoilt(request)) {
+    bool follows = follows_row(ftl, request, status);
+
+    if ((!ftl_hold_can_repeat(status) && !follows) || is_spoilt(request)) {
         note_refusal(&ftl->hold, request, false);
         return false;
     }
     if (request->kind == FTL_REQUEST_ROW) {
-        ftl->counters.program_errors++;
+        ftl->counters.program_errors += !follows;
     } else {
         ftl->counters.erase_errors++;
     }

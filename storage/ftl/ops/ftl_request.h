@@ -49,6 +49,7 @@ struct ftl_request {
     uint16_t op;     /* READ, FILL: of the medium */
     uint32_t numbers[FTL_OP_UNITS]; /* READ: the logical unit of each unit */
     uint32_t row;                   /* counted over all superblocks */
+    uint64_t row_number;            /* ROW */
     struct ftl_flash_op flash;
     uint16_t slots[FTL_OP_UNITS]; /* of each unit, or FTL_LIST_END */
     struct ftl_flash_unit units[FTL_OP_UNITS];

@@ -30,14 +30,23 @@ static uint8_t row_planes(const struct ftl_rows_floor *ftl, uint32_t row)
     return ftl_good_planes(&ftl->space_floor, op.block, op.die);
 }
 
-/* The number of the row of the stream in flight to the die of a row, or 0. */
-static uint64_t *row_die(const struct ftl_rows_floor *ftl, uint32_t stream,
-                         uint32_t row)
+/* Where the stream has the number of a row in flight to the die of a row, or,
+ * if `number` is 0, a place for one more; or NULL. */
+static uint64_t *find_die_row(const struct ftl_rows_floor *ftl, uint32_t stream,
+                              uint32_t row, uint64_t number)
 {
+    uint32_t most = ftl->config.queues_rows ? (uint32_t)FTL_DIE_ROWS : 1;
     struct ftl_flash_op op;
+    uint64_t *rows;
 
     ftl_layout_row(&ftl->layout, row, &op);
-    return &ftl->streams[stream].die_rows[op.die];
+    rows = &ftl->streams[stream].die_rows[(size_t)op.die * FTL_DIE_ROWS];
+    for (uint32_t i = 0; i < most; i++) {
+        if (rows[i] == number) {
+            return &rows[i];
+        }
+    }
+    return NULL;
 }
 
 /* A row of a stream has been started, or is left out. */
@@ -85,7 +94,7 @@ static bool find_row(struct ftl_rows_floor *ftl, uint32_t id)
         } else if (row_planes(ftl, stream_row(ftl, stream)) == 0) {
             pass_row(ftl, stream);
         } else {
-            return *row_die(ftl, id, stream_row(ftl, stream)) == 0 &&
+            return find_die_row(ftl, id, stream_row(ftl, stream), 0) != NULL &&
                    ftl_parity_open(ftl, stream);
         }
     }
@@ -98,13 +107,13 @@ static bool find_row(struct ftl_rows_floor *ftl, uint32_t id)
  */
 static bool is_far_ahead(const struct ftl_rows_floor *ftl)
 {
-    uint32_t dies = ftl->layout.geometry.dies;
+    uint32_t dies = ftl->layout.geometry.dies, places = FTL_DIE_ROWS * dies;
     uint64_t oldest = ftl->next_row_number;
 
     for (uint32_t id = 0; id < ftl->num_streams; id++) {
-        for (uint32_t die = 0;
-             ftl->streams[id].rows_in_flight != 0 && die < dies; die++) {
-            uint64_t row = ftl->streams[id].die_rows[die];
+        for (uint32_t i = 0; ftl->streams[id].rows_in_flight != 0 && i < places;
+             i++) {
+            uint64_t row = ftl->streams[id].die_rows[i];
 
             oldest = row != 0 ? MIN(oldest, row) : oldest;
         }
@@ -213,7 +222,8 @@ static bool program_row(struct ftl_rows_floor *ftl,
     if (stream->accumulator != NULL) {
         ftl_parity_add_row(ftl, stream->accumulator, request);
     }
-    *row_die(ftl, plan->stream, request->row) = row_number;
+    request->row_number = row_number;
+    *find_die_row(ftl, plan->stream, request->row, 0) = row_number;
     pass_row(ftl, stream);
     pass_empty_rows(ftl, stream);
     stream->rows_in_flight++;
@@ -383,7 +393,7 @@ static void note_failure(struct ftl_rows_floor *ftl,
     const struct ftl_flash_op *flash = &request->flash;
     struct ftl_stream *stream = &ftl->streams[request->stream];
 
-    ftl->counters.program_errors++;
+    ftl->counters.program_errors += status != FTL_FLASH_ABORTED;
     if (status == FTL_FLASH_FAILED) {
         ftl_health_note_failure(&ftl->space_floor, flash->block, flash->die,
                                 request->failed_planes);
@@ -428,7 +438,7 @@ bool ftl_row_done(struct ftl_rows_floor *ftl, struct ftl_request *request,
 {
     ftl->streams[request->stream].rows_in_flight--;
     ftl->superblocks[request->flash.block].rows_in_flight--;
-    *row_die(ftl, request->stream, request->row) = 0;
+    *find_die_row(ftl, request->stream, request->row, request->row_number) = 0;
     /* A word of it was lost after the row had been passed on, and has been
      * cleared since, so what was programmed looks good but is not. */
     if (status == FTL_FLASH_OK && request->lost_units != 0) {

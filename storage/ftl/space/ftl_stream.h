@@ -31,8 +31,9 @@ struct ftl_stream {
     bool completes_stripe;
     struct ftl_accumulator *accumulator; /* of the stripe, or NULL */
     /*
-     * For each die, the number of the row in flight, or 0.  The next one waits,
-     * because it must not be programmed if this one fails.
+     * For each die, the numbers of FTL_DIE_ROWS rows in flight, or 0.  Without
+     * ftl_config.queues_rows only the first one is used.  The next row waits,
+     * because it must not be programmed if one of these fails.
      */
     uint64_t *die_rows;
 };

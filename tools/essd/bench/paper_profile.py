@@ -17,7 +17,7 @@ TIMES = ("port_mbps", "cable_ns", "switch_ns", "rnic_ns", "fifo_bytes", "dma_mbp
          "channel_mbps", "read_lower_ns", "read_middle_ns", "read_upper_ns", "program_ns",
          "erase_ns", "command_ns", "suspend_ns", "resume_ns", "read_copy_ns",
          "program_copy_ns", "decode_ns")
-SIZES = ("harts", "channels", "dies", "spare_percent")
+SIZES = ("harts", "channels", "dies", "queues_programs", "spare_percent")
 MOST = 2**32 - 1            # of any constant
 
 

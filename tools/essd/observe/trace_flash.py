@@ -22,7 +22,7 @@ PHASES = ("idle", "waits for the channel", "receives", "starts", "busy", "finish
 SUPERBLOCK_STATES = ("free", "erasing", "open", "closed", "retired", "checkpoint")
 STREAMS = ("host", "move", "cold")      # the policy "by-source" has no third one
 ROW_STATUSES = ("ok", "ok", "failed", "dead die", "transfer error", "storage error",
-                "error")
+                "error", "not begun")
 WAITS = ("the write buffer is full", "data is not on flash yet")
 ACTIVITIES = ("mount", "checkpoint", "wipe")
 ACTIVITY_PHASES = (

@@ -363,6 +363,19 @@ static void put_first(struct bed_die *die, const struct ftl_flash_op *op)
     die->queue[at % BED_QUEUE] = *op;
 }
 
+/* Whether a die has a program of the same block that has not ended. */
+static bool is_queued(const struct bed_die *die, const struct ftl_flash_op *op)
+{
+    for (uint32_t i = die->head; i != die->tail; i++) {
+        const struct ftl_flash_op *before = &die->queue[i % BED_QUEUE];
+
+        if (before->kind == FTL_FLASH_PROGRAM && before->block == op->block) {
+            return op->kind == FTL_FLASH_PROGRAM;
+        }
+    }
+    return false;
+}
+
 static bool flash_submit(void *ctx, const struct ftl_flash_op *op)
 {
     struct bed *bed = ctx;
@@ -379,6 +392,7 @@ static bool flash_submit(void *ctx, const struct ftl_flash_op *op)
     if (bed->submitted != NULL) {
         bed->submitted(bed, op);
     }
+    bed->queued_programs += is_queued(die, op);
     bed->urgent_reads += op->is_urgent;
     if (op->is_urgent) {
         put_first(die, op);
@@ -405,6 +419,29 @@ static void run_moves(void *ctx)
     bed_moves_run(bed->ftl, &bed->moves, &bed->guard);
 }
 
+static void note_program(struct bed_die *die, const struct ftl_flash_op *op,
+                         enum ftl_flash_status status)
+{
+    if (op->kind != FTL_FLASH_PROGRAM) {
+        return;
+    }
+    if (status != FTL_FLASH_OK) {
+        die->failed_block = op->block + 1U;
+    } else if (die->failed_block == op->block + 1U) {
+        die->failed_block = 0;
+    }
+}
+
+/* Whether a program is refused because the one before it, which the die had in
+ * the same block, has failed. */
+static bool is_aborted(const struct bed *bed, const struct ftl_flash_op *op,
+                       const struct nand_op *array_op)
+{
+    return bed->config.queues_rows && op->kind == FTL_FLASH_PROGRAM &&
+           array_op->verdict == NAND_VERDICT_RULE &&
+           bed->dies[op->die].failed_block == op->block + 1U;
+}
+
 /* If the test has asked for it, end a program or an erasure with an error.
  * @return whether this was done */
 static bool fail_transfer(struct bed *bed, struct bed_die *die)
@@ -416,6 +453,7 @@ static bool fail_transfer(struct bed *bed, struct bed_die *die)
         return false;
     }
     die->head++;
+    note_program(die, op, FTL_FLASH_TRANSFER);
     ftl_flash_done(bed->ftl, op->cookie, FTL_FLASH_TRANSFER, 0);
     return true;
 }
@@ -587,8 +625,13 @@ static void complete_op(struct bed *bed, struct nand_op *op)
         status = FTL_FLASH_STORAGE;
         break;
     default:
-        fail_msg("The translation layer broke a rule: verdict %d, rule %d.",
-                 op->verdict, op->rule);
+        if (!is_aborted(bed, &from, op)) {
+            fail_msg("The translation layer broke a rule: verdict %d, rule %d.",
+                     op->verdict, op->rule);
+        }
+        status = FTL_FLASH_ABORTED;
+        bed->aborted_programs++;
+        break;
     }
     if (status == FTL_FLASH_OK && is_reported_as_good(bed, op)) {
         status = FTL_FLASH_GOOD;
@@ -599,6 +642,7 @@ static void complete_op(struct bed *bed, struct nand_op *op)
     die->stage = BED_DIE_IDLE;
     die->op = NULL;
     nand_op_put(bed->array, op);
+    note_program(die, &from, status);
     ftl_flash_done(bed->ftl, from.cookie, status, op->failed_planes);
 }
 
@@ -846,6 +890,7 @@ void bed_start_mount(struct bed *bed)
         .levelling = bed->config.levelling,
         .streams = bed->config.streams,
         .erases_early = bed->config.erases_early,
+        .queues_rows = bed->config.queues_rows,
         .trace = bed->trace,
     };
     if (config.logical_units == 0) {

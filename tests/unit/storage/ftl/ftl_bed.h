@@ -55,6 +55,7 @@ struct bed_config {
     const char *levelling;    /* see struct ftl_config */
     const char *streams;      /* the same */
     bool erases_early;        /* the same */
+    bool queues_rows;         /* the same */
     bool torn_units_vary;     /* each read of one may succeed or fail */
     bool is_untimed; /* an erasure is complete when it is begun, plane by plane,
                       * as in a drive without the times of the flash */
@@ -125,6 +126,8 @@ struct bed_die {
     enum bed_die_stage stage;
     struct nand_op *op;
     uint32_t head, tail;
+    uint32_t failed_block; /* the block, plus 1, of the latest program that has
+                            * failed; 0: none, or a later one has succeeded */
     struct ftl_flash_op queue[BED_QUEUE];
 };
 
@@ -183,7 +186,11 @@ struct bed {
     uint64_t events;
     uint64_t mount_steps;      /* of the mount that is in progress */
     uint64_t programs, erases; /* begun */
-    uint64_t torn_reads; /* units of half programmed rows that were readable */
+    uint64_t queued_programs;  /* submitted while the die had another program of
+                                * the same block */
+    uint64_t
+        aborted_programs; /* not begun, because the one before had failed */
+    uint64_t torn_reads;  /* units of half programmed rows that were readable */
     struct bed_die dies[BED_DIES_MAX];
     struct ftl_moves moves; /* of `move_list` */
     uint16_t guard;         /* of the block that is being moved */

@@ -593,6 +593,71 @@ static void test_a_row_that_fails_is_programmed_again(void **state)
     }
 }
 
+static void test_a_die_gets_a_second_row_only_if_it_queues_rows(void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 2; i++) {
+        struct bed_config config = small;
+        struct bed *bed;
+
+        config.queues_rows = i == 1;
+        bed = bed_new(&config);
+        overwrite_medium(bed, 400, 1);
+        assert_true((bed->queued_programs > 0) == config.queues_rows);
+        bed_mount(bed);
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
+/* The second row has not begun, and its units go into another one. */
+static void test_a_row_is_queued_while_the_one_before_it_fails(void **state)
+{
+    uint64_t aborted = 0;
+
+    (void)state;
+    for (uint32_t after = 0; after < 60; after++) {
+        struct nand_injection failure =
+            fault_once(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, after);
+        struct bed_config config = small;
+        struct bed *bed;
+
+        config.queues_rows = true;
+        bed = bed_new(&config);
+        inject_fault(bed, &failure);
+        overwrite_medium(bed, 120, after);
+        assert_int_equal(ftl_counters(bed->ftl)->program_errors, 1);
+        aborted += bed->aborted_programs;
+        bed_mount(bed);
+        bed_check(bed);
+        bed_free(bed);
+    }
+    assert_true(aborted > 10);
+}
+
+/* The one before it was not transferred, is held, and is programmed later. */
+static void test_a_row_is_queued_while_the_one_before_it_is_held(void **state)
+{
+    uint64_t aborted = 0;
+
+    (void)state;
+    for (uint32_t after = 1; after < 60; after++) {
+        struct bed_config config = small;
+        struct bed *bed;
+
+        config.queues_rows = true;
+        bed = bed_new(&config);
+        bed->changes_until_error = after;
+        overwrite_medium(bed, 120, after);
+        aborted += bed->aborted_programs;
+        bed_check(bed);
+        bed_mount(bed);
+        bed_check(bed);
+        bed_free(bed);
+    }
+    assert_true(aborted > 10);
+}
+
 static void test_a_plane_whose_erasure_fails_is_left_out(void **state)
 {
     struct nand_injection failure =

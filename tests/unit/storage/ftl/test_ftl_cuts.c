@@ -151,6 +151,7 @@ static void draw_settings(struct bed_config *config, uint64_t *random)
     config->rewrites_few = draw_number(random, 4) == 0;
     config->has_metadata = draw_number(random, 3) == 0;
     config->has_marks = draw_number(random, 3) == 0;
+    config->queues_rows = (*random & 1) != 0;
     if (config->has_metadata) {
         config->pi_type = (uint8_t)draw_number(random, 3);
     }

@@ -348,6 +348,7 @@ static struct bed_config draw_shape(uint64_t number)
         config.geometry.blocks = FTL_RESERVE + 5;
         config.logical_units = 0;
     }
+    config.queues_rows = number % 3 == 2;
     if (!is_small) {
         config.is_greedy = random_next(&random) % 4 == 0;
         config.erases_early = random_next(&random) % 2 == 0;

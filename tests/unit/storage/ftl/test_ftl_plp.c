@@ -166,6 +166,7 @@ static void sweep_seeds(struct sweep *sweep, const struct bed_config *base,
         struct bed_config config = *base;
 
         config.seed = first + i;
+        config.queues_rows = i % 2 == 1;
         sweep->fail_at = 1;
         while (run_workload(sweep, &config,
                             (unsigned int)bed_setting("FTL_OPS", 24))) {
