@@ -34,7 +34,8 @@ bool nvmf_qpair_makes_room(const struct nvmf_target *target,
 enum nvmf_room {
     NVMF_ROOM_NONE,  /* None has to. */
     NVMF_ROOM_OWN,   /* One of the same transport, which ends its connection at
-                      * once and without waiting for the peer. */
+                      * once and without waiting for the peer.  Requests without
+                      * hints get NVMF_ROOM_LATER. */
     NVMF_ROOM_NOW,   /* One of another transport, whose part of the queue budget
                       * is free already. */
     NVMF_ROOM_LATER, /* One of another transport, whose number is free when its
@@ -51,6 +52,10 @@ enum nvmf_room {
 MUST_USE enum nvmf_room nvmf_qpair_displace(
     struct nvmf_target *target, const struct nvmf_qpair_params *params,
     uint64_t now_us, uint16_t *qpair);
+
+/** @return how many queue pairs end without waiting for their peers, and give
+ *          their numbers back then */
+uint32_t nvmf_qpair_numbers_expected(const struct nvmf_target *target);
 
 /**
  * The same, before nvmf_qpair_reserve(), for NVMF_UNPROVEN_ADDRESSES and

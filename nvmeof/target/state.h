@@ -99,6 +99,7 @@ struct nvmf_qpair {
     bool has_hints;    /* QID and depth were known before Connect */
     bool is_stream;    /* it runs on TCP */
     bool is_displaced; /* it had to go for a Connect */
+    bool ends_now;     /* its connection ends without waiting for its peer */
     uint16_t qid;      /* 0 until it is known */
     uint16_t portid;
     uint32_t link;   /* of the address that the host uses */

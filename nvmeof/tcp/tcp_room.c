@@ -6,6 +6,8 @@
 
 #include "nvmeof/target/make_room.h"
 
+enum { WAITING_OF_ADDRESS = 4 };
+
 /* Whether a connection is one of those that a transport counts. */
 static bool is_counted(const struct nvme_tcp_queue *queue,
                        const struct nvmf_transport *transport)
@@ -13,17 +15,20 @@ static bool is_counted(const struct nvme_tcp_queue *queue,
     return queue->is_behind_tls || transport->within == NULL;
 }
 
-/* Whether there are as many connections as there may be.  Handshakes do not
- * count, and not those that end without waiting for their peers. */
+/* Whether there are as many connections as there may be, with those that wait
+ * for numbers.  Handshakes do not count, and not those that end without waiting
+ * for their peers. */
 static bool is_full(const struct nvme_tcp *tcp,
                     const struct nvmf_transport *transport)
 {
     unsigned int open = 0;
 
     for (unsigned int i = 0; i < NVME_TCP_QUEUES; i++) {
-        open += tcp->queues[i].state > TCP_QUEUE_OPENING &&
-                tcp->queues[i].state < TCP_QUEUE_ABORTING &&
-                is_counted(&tcp->queues[i], transport);
+        const struct nvme_tcp_queue *queue = &tcp->queues[i];
+
+        open += (queue->state > TCP_QUEUE_OPENING || queue->awaits_number) &&
+                queue->state < TCP_QUEUE_ABORTING &&
+                is_counted(queue, transport);
     }
     return open >= transport->max_qpairs;
 }
@@ -70,11 +75,27 @@ static bool make_room(struct nvme_tcp *tcp,
     return true;
 }
 
+/* Whether as many connections of the address wait as may.  They have no queue
+ * pairs yet, so its share does not say how many others had to go for them. */
+static bool has_waiting(const struct nvme_tcp *tcp, const uint8_t *host)
+{
+    unsigned int count = 0;
+
+    for (unsigned int i = 0; i < NVME_TCP_QUEUES && tcp->awaiting != 0; i++) {
+        const struct nvme_tcp_queue *queue = &tcp->queues[i];
+
+        count += queue->awaits_number &&
+                 memcmp(queue->event.host, host, NVMF_ADDRESS_LEN) == 0;
+    }
+    return count >= WAITING_OF_ADDRESS;
+}
+
 bool tcp_room_make(struct nvme_tcp_queue *queue)
 {
     struct nvme_tcp *tcp = queue->tcp;
 
-    return (!queue->is_behind_tls ||
+    return !has_waiting(tcp, queue->event.host) &&
+           (!queue->is_behind_tls ||
             make_room(tcp, &tcp->behind_tls, queue->event.host)) &&
            make_room(tcp, &tcp->transport, queue->event.host);
 }
@@ -129,18 +150,14 @@ bool tcp_room_reserve(struct nvme_tcp_queue *queue)
 {
     struct nvme_tcp *tcp = queue->tcp;
     const struct nvmf_qpair_params params = params_of(queue);
-    enum nvmf_room room;
     uint16_t other;
 
     if (has_number(queue)) {
         return true;
     }
-    room =
-        nvmf_qpair_displace(tcp->config.target, &params, tcp->now_us, &other);
-    if (room == NVMF_ROOM_OWN) {
-        tcp_queue_abort(&tcp->queues[tcp->by_qpair[other]]);
-    }
-    if (room != NVMF_ROOM_NONE) {
+    if (nvmf_qpair_numbers_expected(tcp->config.target) > tcp->awaiting ||
+        nvmf_qpair_displace(tcp->config.target, &params, tcp->now_us, &other) !=
+            NVMF_ROOM_NONE) {
         queue->awaits_number = true;
         queue->since_us = tcp->now_us;
         tcp->awaiting++;
@@ -163,19 +180,11 @@ static struct nvme_tcp_queue *first_waiting(struct nvme_tcp *tcp)
     return first;
 }
 
-/* While it has waited, others may have taken the last connection. */
 void tcp_room_serve(struct nvme_tcp *tcp)
 {
     struct nvme_tcp_queue *queue;
 
     while (tcp->awaiting != 0 && has_number(queue = first_waiting(tcp))) {
-        if (tcp_room_make(queue)) {
-            tcp_queue_open(queue);
-        } else {
-            bool is_free = nvmf_qpair_closed(tcp->config.target, queue->number);
-
-            ASSERT(is_free); /* it was reserved only */
-            tcp_queue_refuse(queue);
-        }
+        tcp_queue_open(queue);
     }
 }

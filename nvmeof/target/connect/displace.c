@@ -157,7 +157,8 @@ enum nvmf_room nvmf_qpair_displace(struct nvmf_target *target,
         *index = own_of_address(target, params->transport, *index);
     }
     note_displaced(target, *index);
-    if (target->qpair[*index].transport == params->transport) {
+    if (target->qpair[*index].transport == params->transport &&
+        params->hints != NULL) {
         return NVMF_ROOM_OWN;
     }
     if (!is_full) {
@@ -166,6 +167,16 @@ enum nvmf_room nvmf_qpair_displace(struct nvmf_target *target,
     }
     qpair_end_silent(target, *index);
     return is_full ? NVMF_ROOM_LATER : NVMF_ROOM_NOW;
+}
+
+uint32_t nvmf_qpair_numbers_expected(const struct nvmf_target *target)
+{
+    uint32_t count = 0;
+
+    for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
+        count += target->qpair[i].ends_now;
+    }
+    return count;
 }
 
 static bool is_of_tcp(const struct nvmf_target *target,

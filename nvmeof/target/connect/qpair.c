@@ -497,6 +497,7 @@ void qpair_end_silent(struct nvmf_target *target, uint16_t index)
         qpair_disconnect(target, index);
     }
     if (qpair->state == QPAIR_CLOSING) {
+        qpair->ends_now = true;
         qpair->transport->disconnect(qpair->transport->ctx, index);
     }
 }
@@ -508,6 +509,7 @@ static void qpair_free(struct nvmf_target *target, uint16_t index)
 
     qpair_enter(qpair, QPAIR_FREE);
     qpair->is_displaced = false;
+    qpair->ends_now = false;
     release_budget(target, qpair);
     target->qpair_count--;
     target->free_qpair[NVMF_MAX_QPAIRS - 1 - target->qpair_count] = index;

@@ -1427,16 +1427,18 @@ static void test_each_request_of_rdma_ends_one_queue_pair_of_tcp(void **state)
     assert_int_equal(nvmf_target_displaced(target), ended);
 }
 
-/* A stranger holds all numbers of queue pairs by RDMA.  @return the oldest */
-static uint16_t fill_with_rdma(struct world *w)
+/* Strangers hold the numbers of queue pairs by RDMA that are left.  @return the
+ * oldest */
+static uint16_t fill_with_rdma(struct world *w, unsigned int hosts)
 {
     const struct nvmf_qpair_hints hints = {.qid = 1, .sqsize = 1};
-    const struct nvmf_qpair_params params = {
+    struct nvmf_qpair_params params = {
         .transport = &w->fake->transport, .hints = &hints, .host = {1}};
     struct nvmf_target *target = w->fake->target;
     uint16_t qpair, first = 0;
 
-    for (unsigned int i = 0; i < NVMF_MAX_QPAIRS; i++) {
+    for (unsigned int i = 0; target->qpair_count < NVMF_MAX_QPAIRS; i++) {
+        params.host[1] = (uint8_t)(i % hosts);
         assert_int_equal(nvmf_qpair_reserve(target, &params, &qpair),
                          NVMF_RESERVE_OK);
         nvmf_qpair_open(target, qpair, w->now_us);
@@ -1464,7 +1466,7 @@ static void end_rdma(struct world *w)
 static void test_a_newcomer_waits_for_the_number_of_a_stranger(void **state)
 {
     struct world *w = *state;
-    uint16_t oldest = fill_with_rdma(w);
+    uint16_t oldest = fill_with_rdma(w, 1);
     struct link link = {.peer = world_connect(w)};
 
     assert_int_equal(w->fake->disconnect_count, 2); /* without waiting for it */
@@ -1485,7 +1487,7 @@ static void test_a_newcomer_waits_for_the_number_of_a_stranger(void **state)
 static void test_newcomers_get_numbers_in_their_order(void **state)
 {
     struct world *w = *state;
-    uint16_t oldest = fill_with_rdma(w);
+    uint16_t oldest = fill_with_rdma(w, 1);
     struct link first = {.peer = world_connect(w)};
     struct link second = {.peer = world_connect(w)};
 
@@ -1510,7 +1512,7 @@ static void test_a_newcomer_does_not_wait_for_ever(void **state)
     struct world *w = *state;
     struct world_peer *peer;
 
-    (void)fill_with_rdma(w);
+    (void)fill_with_rdma(w, 1);
     peer = world_connect(w);
     world_run(w, 4 * SECOND_US);
     assert_false(peer->is_ended);
@@ -1518,6 +1520,69 @@ static void test_a_newcomer_does_not_wait_for_ever(void **state)
     assert_true(peer->is_ended);
     assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_REFUSED), 1);
     assert_int_equal(w->tcp->awaiting, 0);
+    end_rdma(w);
+}
+
+/* What waits has no queue pair, and so no part of the address's share. */
+static void test_newcomers_of_one_address_end_few_queue_pairs(void **state)
+{
+    enum { FEW = 4 };
+    struct world *w = *state;
+
+    (void)fill_with_rdma(w, 64);
+    for (unsigned int i = 0; i < 2 * FEW; i++) {
+        const struct world_peer *peer = world_connect(w);
+
+        world_run(w, 10000);
+        assert_int_equal(peer->is_ended, i >= FEW);
+    }
+    assert_int_equal(nvmf_target_displaced(w->fake->target), FEW);
+    assert_int_equal(w->tcp->awaiting, FEW);
+    end_rdma(w);
+}
+
+/* All connections are in use, too: the one that makes room for the newcomer
+ * gives its number back, and nobody else has to go for that. */
+static void test_a_newcomer_ends_one_queue_pair_for_both(void **state)
+{
+    struct world *w = *state;
+    struct world_peer *peer;
+
+    for (unsigned int i = 0; i < NVME_TCP_OPEN_MAX; i++) {
+        (void)open_link(w, 0);
+    }
+    (void)fill_with_rdma(w, 64);
+    w->hosts = 1;
+    peer = world_connect(w);
+    world_run(w, 10000);
+    assert_false(peer->is_ended);
+    assert_int_equal(nvmf_target_displaced(w->fake->target), 1);
+    assert_int_equal(w->tcp->awaiting, 0);
+    end_rdma(w);
+}
+
+/* Two newcomers in one turn need two numbers, also if these are of TCP. */
+static void test_each_newcomer_has_its_own_number(void **state)
+{
+    enum { CONNECTIONS = 64 };
+    struct world *w = *state;
+    struct nvmf_target *target = w->fake->target;
+    const struct nvmf_qpair_params params = {.transport = &w->tcp->transport,
+                                             .host = {2}};
+    uint16_t first, second;
+
+    for (unsigned int i = 0; i < CONNECTIONS; i++) {
+        (void)open_link(w, 0);
+    }
+    (void)fill_with_rdma(w, 64);
+    assert_int_equal(nvmf_qpair_displace(target, &params, w->now_us, &first),
+                     NVMF_ROOM_LATER);
+    assert_int_equal(nvmf_qpair_displace(target, &params, w->now_us, &second),
+                     NVMF_ROOM_LATER);
+    assert_int_not_equal(first, second);
+    assert_int_equal(nvmf_qpair_numbers_expected(target), 2);
+    world_run(w, 10000);
+    assert_int_equal(nvmf_qpair_numbers_expected(target), 0);
     end_rdma(w);
 }
 
