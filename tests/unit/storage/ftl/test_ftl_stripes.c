@@ -129,6 +129,58 @@ static void write_row(struct bed *bed, uint32_t first)
     bed_settle(bed);
 }
 
+/* A stripe with two versions of the same units, and others in a third row: the
+ * dies of these rows, and where they are. */
+struct same_number {
+    struct bed *bed;
+    uint32_t older, newer, others; /* dies */
+    int32_t superblock, wordline;
+};
+
+/* @param second  the first unit of the second row */
+static struct same_number make_same_number(uint32_t second)
+{
+    struct same_number made = {.bed = bed_new_seeded(&small, 3)};
+    struct bed *bed = made.bed;
+    uint32_t row, stripe;
+
+    write_row(bed, FIRST);
+    made.older = die_of(bed, FIRST);
+    stripe = ftl_place_row(&bed->ftl->layout, bed->ftl->map[FIRST]) / DIES;
+    write_row(bed, second);
+    made.newer = die_of(bed, second);
+    write_row(bed, OTHERS);
+    made.others = die_of(bed, OTHERS);
+    row = ftl_place_row(&bed->ftl->layout, bed->ftl->map[OTHERS]);
+    assert_int_equal(row / DIES, stripe);
+    made.wordline = (int32_t)(stripe % WORDLINES);
+    made.superblock =
+        (int32_t)ftl_place_superblock(&bed->ftl->layout, bed->ftl->map[OTHERS]);
+    write_units(bed, FURTHER, NUMBERS - FURTHER); /* two stripes */
+    bed_flush(bed);
+    bed_settle(bed);
+    assert_int_equal(ftl_counters(bed->ftl)->parity_units, 3 * PLANES);
+    bed->may_lose = true;
+    return made;
+}
+
+/* Reads of a row of the stripe fail.
+ * @param plane  only in this one, or ALL_PLANES */
+static void make_unreadable(const struct same_number *made, uint32_t die,
+                            int plane)
+{
+    struct nand_injection fault =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
+
+    fault.die = (int32_t)die;
+    fault.block = made->superblock;
+    fault.wordline = made->wordline;
+    if (plane != ALL_PLANES) {
+        fault.plane = plane;
+    }
+    inject_fault(made->bed, &fault);
+}
+
 /* Let a die die, and a read of a unit that it has find this out. */
 static void find_death(struct bed *bed, uint32_t die)
 {
@@ -156,36 +208,17 @@ static void find_death(struct bed *bed, uint32_t die)
  */
 static void check_same_number(bool is_plane)
 {
-    struct nand_injection fault =
-        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
-    struct bed *bed = bed_new_seeded(&small, 3);
-    uint32_t older, newer, row, stripe;
+    struct same_number made = make_same_number(FIRST);
+    struct bed *bed = made.bed;
 
-    write_row(bed, FIRST);
-    older = die_of(bed, FIRST);
-    stripe = ftl_place_row(&bed->ftl->layout, bed->ftl->map[FIRST]) / DIES;
-    write_row(bed, FIRST);
-    newer = die_of(bed, FIRST);
-    write_row(bed, OTHERS);
-    row = ftl_place_row(&bed->ftl->layout, bed->ftl->map[OTHERS]);
-    assert_int_equal(row / DIES, stripe);
-    write_units(bed, FURTHER, NUMBERS - FURTHER); /* two stripes */
-    bed_flush(bed);
-    bed_settle(bed);
-    assert_int_equal(ftl_counters(bed->ftl)->parity_units, 3 * PLANES);
-
-    fault.die = (int32_t)die_of(bed, OTHERS);
-    fault.block =
-        (int32_t)ftl_place_superblock(&bed->ftl->layout, bed->ftl->map[OTHERS]);
-    fault.wordline = (int32_t)(stripe % WORDLINES);
-    inject_fault(bed, &fault);
-    bed->may_lose = true;
-    find_death(bed, older);
+    make_unreadable(&made, made.others, ALL_PLANES);
+    find_death(bed, made.older);
     if (is_plane) {
-        ftl_health_note_failure(&bed->ftl->space_floor, (uint32_t)fault.block,
-                                newer, BIT(PLANES) - 1);
+        ftl_health_note_failure(&bed->ftl->space_floor,
+                                (uint32_t)made.superblock, made.newer,
+                                BIT(PLANES) - 1);
     } else {
-        find_death(bed, newer);
+        find_death(bed, made.newer);
     }
     /* The newer versions are lost with their die, if they were not moved
      * before. */
@@ -201,54 +234,6 @@ static void test_units_of_the_same_number_do_not_rebuild_a_third(void **state)
 }
 
 /* ---- The same with two failed planes, while all dies answer. */
-
-/* The stripe of check_same_number(), with the dies of its rows. */
-struct same_number {
-    struct bed *bed;
-    uint32_t older, newer, others; /* dies */
-    int32_t superblock, wordline;
-};
-
-/* @param second  the first unit of the second row */
-static struct same_number make_same_number(uint32_t second)
-{
-    struct same_number made = {.bed = bed_new_seeded(&small, 3)};
-    struct bed *bed = made.bed;
-    uint32_t row;
-
-    write_row(bed, FIRST);
-    made.older = die_of(bed, FIRST);
-    write_row(bed, second);
-    made.newer = die_of(bed, second);
-    write_row(bed, OTHERS);
-    made.others = die_of(bed, OTHERS);
-    row = ftl_place_row(&bed->ftl->layout, bed->ftl->map[OTHERS]);
-    made.wordline = (int32_t)(row / DIES % WORDLINES);
-    made.superblock =
-        (int32_t)ftl_place_superblock(&bed->ftl->layout, bed->ftl->map[OTHERS]);
-    write_units(bed, FURTHER, NUMBERS - FURTHER); /* two stripes */
-    bed_flush(bed);
-    bed_settle(bed);
-    assert_int_equal(ftl_counters(bed->ftl)->parity_units, 3 * PLANES);
-    bed->may_lose = true;
-    return made;
-}
-
-/* @param plane  or NAND_ANY */
-static void make_unreadable(const struct same_number *made, uint32_t die,
-                            int plane)
-{
-    struct nand_injection fault =
-        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
-
-    fault.die = (int32_t)die;
-    fault.block = made->superblock;
-    fault.wordline = made->wordline;
-    if (plane != ALL_PLANES) {
-        fault.plane = plane;
-    }
-    inject_fault(made->bed, &fault);
-}
 
 static void fail_planes(const struct same_number *made)
 {
