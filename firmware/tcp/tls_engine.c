@@ -167,7 +167,8 @@ bool tls_engine_step(struct tls_socket *socket, struct tls_conn *conn)
            (conn->key_due && give_key(socket, conn));
 }
 
-/* After ABORT, it is the end of the connection that NVMe/TCP waits for. */
+/* After ABORT, nothing more is sent, and NVMe/TCP waits for the end of the
+ * connection. */
 bool tls_engine_awaits_peer(const struct tls_conn *conn)
 {
     return conn->engine == TLS_ENGINE_ON &&

@@ -412,7 +412,8 @@ void nvme_tcp_sent(struct nvme_tcp *tcp, uint16_t conn, bool is_ok)
     tcp_queue_needs_step(queue); /* once for all completions of this turn */
 }
 
-/* What NVMe/TCP itself has sent is not acknowledged by this: acked_us stays. */
+/* This says nothing about what NVMe/TCP has sent, so the time of the latest
+ * acknowledgement, acked_us, stays. */
 void nvme_tcp_may_send(struct nvme_tcp *tcp, uint16_t conn)
 {
     tcp_queue_needs_step(&tcp->queues[conn]);

@@ -363,8 +363,9 @@ static bool give_pieces(struct nvme_tcp_queue *queue)
     return true;
 }
 
-/* The socket takes nothing now.  A turn helps unless that is the peer's doing:
- * then the main loop may sleep until nvme_tcp_may_send(). */
+/* The socket has refused what was to be sent.  If only the peer can change
+ * this, the main loop may sleep until nvme_tcp_may_send() is called.  Otherwise
+ * the queue tries again in the next turn. */
 static void wait_to_give(struct nvme_tcp_queue *queue)
 {
     const struct nvme_tcp_socket *socket = &queue->tcp->config.socket;

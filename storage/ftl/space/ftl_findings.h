@@ -32,8 +32,8 @@ uint32_t ftl_mount_most_left_out(const struct ftl_space_floor *ftl,
 /** Whether a rebuilt unit has the row number that the mount knows, if any. */
 bool ftl_mount_expects_row(const struct ftl_space_floor *ftl, uint32_t row,
                            const struct ftl_system *system);
-/** The row number of a row that was programmed since the mount has ended, or 0.
- */
+/** @return the row number of a row that was programmed since the mount has
+ * ended; 0 for other rows */
 uint64_t ftl_mount_noted_row(const struct ftl_space_floor *ftl, uint32_t row);
 /**
  * Take the next part of a loop over `count` items, of which mount.next_item is

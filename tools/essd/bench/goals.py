@@ -39,7 +39,7 @@ POWER_ON_S = 1.5        # a start
 
 @dataclass(frozen=True)
 class Figure:
-    """Something that goals are about."""
+    """A measured quantity that a goal limits, and how it is printed."""
 
     word: str
     goal: str           # how a limit is written
